@@ -1,0 +1,128 @@
+#ifndef SLUICE_PROTOCOLS_SERVICE_SNAPSHOT_H_
+#define SLUICE_PROTOCOLS_SERVICE_SNAPSHOT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "relay/relay_options.h"
+#include "sys/net/socket_address.h"
+#include "sys/net/socket_options.h"
+#include "sys/thread/clock.h"
+
+namespace sluice::service {
+
+// Where in the configuration something was said: for messages ("FILE:LINE").
+struct SourceLocation {
+  std::string file;  // as written; "<embedded>" and "<stdin>" for the two that are no files
+  int line = 0;
+};
+
+enum class ServiceType : uint8_t { kTcpPortMap };
+
+// `-4`, `-6`, `-46`, `-64`: which addresses of a name are used, and which first.
+enum class FamilyPreference : uint8_t { kIpv4Only, kIpv6Only, kPreferIpv4, kPreferIpv6 };
+
+// `timeouts`, in its order; seconds in the file, nanoseconds here.
+struct Timeouts {
+  int64_t byte_short = 1 * sys::kNanosPerSecond;
+  int64_t byte_long = 5 * sys::kNanosPerSecond;
+  int64_t string_short = 30 * sys::kNanosPerSecond;
+  int64_t string_long = 60 * sys::kNanosPerSecond;
+  int64_t connection_short = 180 * sys::kNanosPerSecond;
+  int64_t connection_long = 1800 * sys::kNanosPerSecond;
+  int64_t dns = 15 * sys::kNanosPerSecond;
+  int64_t chain = 60 * sys::kNanosPerSecond;
+  int64_t connect = 15 * sys::kNanosPerSecond;
+  int64_t connect_back = 5 * sys::kNanosPerSecond;
+  int64_t linger = 5 * sys::kNanosPerSecond;
+};
+
+// `log` and `-l`: where a service's access records go.
+struct LogOptions {
+  enum class Target : uint8_t { kNone, kStdout, kFile, kSyslog, kDevNull };
+  Target target = Target::kNone;
+  std::string name;      // file name or template; syslog identity
+  char rotation = 0;     // c H D W M Y, 0 = never
+  int keep_rotated = 0;  // `rotate`; 0 = all
+  std::string format;    // `logformat`; empty = 3proxy's default; "json"
+};
+
+// Where a relay leads: exactly one of an address and a name.
+struct RelayTarget {
+  sys::SocketAddress address;  // kNone when `host_name` says it
+  std::string host_name;
+  uint16_t port = 0;
+};
+
+// One service command with every setting that was in force on its line. Immutable once loaded.
+struct ServiceOptions {
+  ServiceType type = ServiceType::kTcpPortMap;
+  std::string log_name;  // "TCPPM"
+  SourceLocation location;
+
+  sys::SocketAddress listen;                        // address and port (0 = any free port), or unix
+  std::string listen_device;                        // -Di
+  std::string outgoing_device;                      // -De
+  std::optional<sys::SocketAddress> external_ipv4;  // -e / external
+  std::optional<sys::SocketAddress> external_ipv6;
+  FamilyPreference family = FamilyPreference::kPreferIpv4;
+  std::vector<sys::SocketOptionValue> client_socket_options;    // -oc
+  std::vector<sys::SocketOptionValue> upstream_socket_options;  // -os
+  std::vector<sys::SocketOptionValue> listen_socket_options;    // -ol
+
+  int maxconn = 500;
+  int backlog = 0;  // 0 = 1 + maxconn / 8
+  Timeouts timeouts;
+  relay::RelayOptions relay;  // its times are filled from `timeouts`
+  RelayTarget target;         // tcppm
+
+  LogOptions log;
+  bool force_reauthorise = true;  // force / noforce
+};
+
+// `nserver`, `nscache`, `nscache6`, `nsrecord`.
+struct DnsOptions {
+  struct Server {
+    sys::SocketAddress address;
+    bool tcp = false;
+  };
+  struct Record {
+    std::string name;
+    std::optional<sys::SocketAddress> address;  // nothing: the name never resolves (0.0.0.0)
+  };
+  std::vector<Server> servers;  // empty: /etc/resolv.conf
+  int cache_ipv4_entries = 0;
+  int cache_ipv6_entries = 0;
+  std::vector<Record> records;
+  int64_t timeout_nanos = 15 * sys::kNanosPerSecond;
+};
+
+// What concerns the process and not one service. Taken at start; a reload applies what can change (dns, monitors) and
+// warns about the rest.
+struct ProcessOptions {
+  std::string pidfile;
+  bool daemon = false;
+  std::optional<std::string> user;   // setuid: name or number
+  std::optional<std::string> group;  // setgid
+  std::optional<std::string> chroot;
+  std::optional<std::pair<std::string, std::string>> chroot_identity;  // chroot P U [G]; second may be empty
+  std::vector<std::string> monitors;
+  std::optional<std::string> reload_path;  // config
+};
+
+// A whole configuration, built at once and never changed: services and sessions hold the one that they started with, a
+// reload replaces the pointer.
+struct Snapshot {
+  std::vector<std::unique_ptr<const ServiceOptions>> services;
+  DnsOptions dns;
+  ProcessOptions process;
+  uint64_t generation = 0;  // 1 for the first; set by the server
+};
+
+}  // namespace sluice::service
+
+#endif  // SLUICE_PROTOCOLS_SERVICE_SNAPSHOT_H_
