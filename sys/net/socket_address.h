@@ -56,6 +56,7 @@ class SocketAddress {
   void set_port(uint16_t port) { port_ = port; }
   // 0.0.0.0 or ::
   bool is_any() const;
+  // 127.0.0.0/8 or ::1.
   bool is_loopback() const;
   // Host order. REQUIRES: kIpv4.
   uint32_t ipv4() const;
@@ -65,11 +66,12 @@ class SocketAddress {
   // "/path" or "@name". REQUIRES: kUnix.
   const std::string& unix_path() const;
 
-  // Fills `storage`; returns the length for bind() and connect(). `family` kIpv6 on an IPv4 address gives the mapped
-  // form.
+  // Fills `storage`; returns the length for bind() and connect(). kNone gives AF_UNSPEC, which bind() refuses.
   socklen_t ToSockaddr(sockaddr_storage& storage) const;
 
-  // "127.0.0.1", "::1", "unix:/path", "unix:@name"; "0.0.0.0" for kNone (what 3proxy logs for "no address").
+  // "127.0.0.1", "::1", "fe80::1%2", "unix:/path", "unix:@name"; "0.0.0.0" for kNone (what 3proxy logs for "no
+  // address"). Control bytes of a unix name, which a local client chooses, come out as '?', so that the text is safe in
+  // a log line.
   std::string IpText() const;
   // "127.0.0.1:80", "[::1]:80", "unix:/path".
   std::string ToString() const;
