@@ -1,0 +1,154 @@
+#include "sys/loop/uring_loop.h"
+
+#include <cassert>
+#include <cerrno>
+
+#include "sys/loop/poll_bits.h"
+#include "sys/loop/watchable.h"
+#include "sys/ring/op_tag.h"
+
+namespace sluice::sys {
+namespace {
+
+using State = WatchTable::State;
+
+constexpr uint64_t kWakeTag = OpTag{OpKind::kWake, 0, 0}.Pack();
+
+}  // namespace
+
+ErrnoOr<std::unique_ptr<UringLoop>> UringLoop::Create(unsigned entries, unsigned completions) {
+  ErrnoOr<std::unique_ptr<Uring>> ring = Uring::Create(entries, completions);
+  if (!ring.ok()) return ring.error();
+  std::unique_ptr<UringLoop> loop(new UringLoop(*std::move(ring)));
+  if (loop->waker_.fd() < 0) return Errno{EMFILE};
+  return loop;
+}
+
+int64_t UringLoop::Watch(int fd, Token token, Interest interest) {
+  if (const int error = WatchableError(fd); error != 0) return error;
+  const uint32_t slot = table_.Take(fd, token, interest);
+  if (slot == WatchTable::kNone) return -ENOMEM;
+  Arm(slot);
+  return slot;
+}
+
+void UringLoop::Release(WatchId id) {
+  WatchTable::Watch& watch = table_[id];
+  assert(watch.state == State::kUnarmed || watch.state == State::kArmed);
+  const bool armed = watch.state == State::kArmed;
+  watch.state = State::kReleasing;
+  if (armed) {
+    Cancel(id);
+  } else {
+    released_.push_back(id);
+  }
+}
+
+void UringLoop::Arm(WatchId id) {
+  WatchTable::Watch& watch = table_[id];
+  const uint64_t tag = table_.Tag(id);
+  if (ring_->PollMultishot(watch.fd, PollMask(watch.interest), tag)) {
+    watch.state = State::kArmed;
+  } else {
+    watch.state = State::kUnarmed;
+    pending_.push_back(tag);
+  }
+}
+
+void UringLoop::Cancel(WatchId id) {
+  const uint64_t tag = table_.Tag(id, OpKind::kCancel);
+  if (!ring_->Cancel(table_.Tag(id), tag)) pending_.push_back(tag);
+}
+
+void UringLoop::ArmWaker() { waker_armed_ = ring_->PollMultishot(waker_.fd(), EPOLLIN, kWakeTag); }
+
+void UringLoop::RetryPending() {
+  std::vector<uint64_t> tags;
+  tags.swap(pending_);
+  for (const uint64_t bits : tags) {
+    const OpTag tag = OpTag::Unpack(bits);
+    const WatchTable::Watch* watch = table_.Find(tag);
+    if (watch == nullptr) continue;
+    if (tag.kind == OpKind::kWatch && watch->state == State::kUnarmed) Arm(tag.slot);
+    if (tag.kind == OpKind::kCancel && watch->state == State::kReleasing) Cancel(tag.slot);
+  }
+}
+
+void UringLoop::DeliverReleased() {
+  while (next_released_ < released_.size() && count_ < kEventsPerTurn) {
+    const WatchId id = released_[next_released_++];
+    Put(table_[id].token, kReleased);
+    table_.Free(id);
+  }
+  if (next_released_ == released_.size()) {
+    released_.clear();
+    next_released_ = 0;
+  }
+}
+
+absl::Span<const Loop::Event> UringLoop::Turn(int64_t timeout_nanos) {
+  ++stats_.turns;
+  count_ = 0;
+  if (!waker_armed_) ArmWaker();
+  if (!pending_.empty()) RetryPending();
+  if (!released_.empty()) DeliverReleased();
+  ring_->Enter(count_ > 0 || !pending_.empty() ? 0 : timeout_nanos);
+  if (count_ < kEventsPerTurn) {
+    ring_->Reap([this](const Uring::Completion& done) { return Take(done); });
+  }
+  stats_.events += count_;
+  return absl::MakeConstSpan(events_.data(), count_);
+}
+
+// False when the turn is full.
+bool UringLoop::Take(const Uring::Completion& done) {
+  const OpTag tag = OpTag::Unpack(done.tag);
+  switch (tag.kind) {
+    case OpKind::kWatch:
+      if (table_.Find(tag) != nullptr) {
+        TakeWatch(done, tag.slot);
+      } else {
+        ++stats_.stale_events;
+      }
+      break;
+    case OpKind::kWake:
+      waker_.Seen();
+      ++stats_.wakes;
+      if (!done.more) ArmWaker();
+      break;
+    case OpKind::kCancel:
+      // ENOENT: the poll has ended by itself and its last completion is here or on its way. Anything else left it
+      // armed.
+      if (done.result == -ENOENT) break;
+      if (const WatchTable::Watch* watch = table_.Find(tag); watch != nullptr && watch->state == State::kReleasing) {
+        Cancel(tag.slot);
+      }
+      break;
+  }
+  return count_ < kEventsPerTurn;
+}
+
+void UringLoop::TakeWatch(const Uring::Completion& done, WatchId id) {
+  WatchTable::Watch& watch = table_[id];
+  if (watch.state == State::kReleasing) {
+    if (done.more) {
+      ++stats_.stale_events;
+    } else {
+      Put(watch.token, kReleased);
+      table_.Free(id);
+    }
+    return;
+  }
+  if (done.result > 0) Put(watch.token, ReadyBits(done.result));
+  if (done.more) return;
+  if (done.result > 0 || done.result == -ECANCELED) {
+    ++stats_.rearmed;
+    Arm(id);
+  } else {
+    // The kernel cannot watch it, for want of memory. Both directions are over as far as this loop can tell.
+    watch.state = State::kUnarmed;
+    Put(watch.token, kError | kHangUp | kReadHangUp | kReadable | kWritable);
+  }
+}
+
+}  // namespace sluice::sys

@@ -1,0 +1,80 @@
+#ifndef SLUICE_SYS_LOOP_URING_LOOP_H_
+#define SLUICE_SYS_LOOP_URING_LOOP_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "sys/base/errno_or.h"
+#include "sys/base/unique_fd.h"
+#include "sys/loop/loop.h"
+#include "sys/loop/waker.h"
+#include "sys/loop/watch_table.h"
+#include "sys/ring/uring.h"
+
+namespace sluice::sys {
+
+// Loop by io_uring(7): a multishot poll for each watch, armed once and then silent until something happens. See loop.h
+// for the contract.
+//
+// A turn is one io_uring_enter(2), which submits the watches and releases since the last one, runs what the kernel has
+// deferred for this thread, and waits. No call at all when nothing is to be submitted, nothing is deferred, and the
+// turn is not to wait or has completions left over from the turn before.
+//
+//                       Watch()
+//   kFree ------------> kUnarmed --POLL_ADD queued--> kArmed --Release()--> kReleasing --last completion--> kFree
+//                          |  ^                         |                       ^           (kReleased)
+//                          |  `---- the poll ended -----'                       |
+//                          `---------------------- Release() -------------------'
+//
+// A poll ends unasked when the completion queue is full: its last completion waits in the kernel's overflow list, and
+// arming it anew reports the state of that moment, so nothing is lost.
+//
+// Threads: Create() anywhere; the thread of the first Turn() is the worker, see uring.h. Destroyed on the worker's
+// thread it leaves no descriptor held; elsewhere, release all watches first.
+class UringLoop final : public Loop {
+ public:
+  // `entries`: requests queued between two turns, more are submitted in between; uring.h halves it when memory is
+  // short. `completions` is for tests. The errno of io_uring_setup(2), or EMFILE.
+  static ErrnoOr<std::unique_ptr<UringLoop>> Create(unsigned entries, unsigned completions = 0);
+
+  int64_t Watch(int fd, Token token, Interest interest) override;
+  void Release(WatchId watch) override;
+  absl::Span<const Event> Turn(int64_t timeout_nanos) override;
+  void Wake() override { waker_.Wake(); }
+
+  int watches() const override { return table_.used(); }
+  const char* name() const override { return "io_uring"; }
+  const Stats& stats() const override { return stats_; }
+
+ private:
+  explicit UringLoop(std::unique_ptr<Uring> ring) : ring_(std::move(ring)) {}
+
+  void Arm(WatchId id);
+  void Cancel(WatchId id);
+  void ArmWaker();
+  void RetryPending();
+  void DeliverReleased();
+  bool Take(const Uring::Completion& done);
+  void TakeWatch(const Uring::Completion& done, WatchId id);
+  void Put(Token token, uint16_t ready) { events_[count_++] = {token, ready}; }
+
+  // Before ring_: the ring is destroyed first, while the descriptor that it polls is still open.
+  Waker waker_;
+  WatchTable table_;
+  std::unique_ptr<Uring> ring_;
+  bool waker_armed_ = false;
+  int count_ = 0;  // events of this turn
+  std::array<Event, kEventsPerTurn> events_;
+  std::vector<uint64_t> pending_;  // OpTags of requests that found the queue full: tried again each turn
+  std::vector<WatchId> released_;  // kReleased is due, no completion will come for it; from next_released_ on
+  size_t next_released_ = 0;
+  Stats stats_;
+};
+
+}  // namespace sluice::sys
+
+#endif  // SLUICE_SYS_LOOP_URING_LOOP_H_
