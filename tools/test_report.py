@@ -32,7 +32,7 @@ def detail_of(element):
     lines = [line.strip() for line in (element.get('message') or element.text or '').splitlines() if line.strip()]
     if element.tag == 'skipped':
         return lines[-1] if lines else 'no reason given'
-    return '; '.join(lines[:4])
+    return '; '.join(lines[:4]) + ('; and %d lines more' % (len(lines) - 4) if len(lines) > 4 else '')
 
 
 def read_cases(xml_text, label):

@@ -9,9 +9,10 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.getcwd(), 'tools'))
+for folder in ('tools', 'tools/e2e'):
+    sys.path.insert(0, os.path.join(os.getcwd(), folder))
 
-import py_test_main  # pylint: disable=wrong-import-position
+import report  # pylint: disable=wrong-import-position
 import test_report  # pylint: disable=wrong-import-position
 
 GTEST = '''<?xml version="1.0" encoding="UTF-8"?>
@@ -163,4 +164,4 @@ class VerdictTest(Folder):
 
 
 if __name__ == '__main__':
-    py_test_main.main()
+    sys.exit(report.run('test_report_test', sys.argv[1:]))

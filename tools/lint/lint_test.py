@@ -9,11 +9,11 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-for folder in ('tools', 'tools/lint'):
+for folder in ('tools/e2e', 'tools/lint'):
     sys.path.insert(0, os.path.join(os.getcwd(), folder))
 
 import layers  # pylint: disable=wrong-import-position
-import py_test_main  # pylint: disable=wrong-import-position
+import report  # pylint: disable=wrong-import-position
 import rules  # pylint: disable=wrong-import-position
 
 
@@ -155,4 +155,4 @@ class LayersTest(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    py_test_main.main()
+    sys.exit(report.run('lint_test', sys.argv[1:]))
