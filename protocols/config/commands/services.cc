@@ -1,0 +1,143 @@
+#include "protocols/config/commands/services.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "protocols/config/commands/service_options.h"
+#include "protocols/config/values.h"
+#include "protocols/service/snapshot.h"
+#include "sys/net/socket_address.h"
+
+namespace sluice::config {
+namespace {
+
+using service::FamilyPreference;
+using service::ServiceOptions;
+using service::ServiceType;
+
+ServiceDraft Begin(CommandContext& context, ServiceType type, absl::string_view log_name) {
+  context.state.service_seen = true;
+  context.state.unused.clear();
+  ServiceDraft draft{context.state.settings, std::nullopt};
+  draft.options.type = type;
+  draft.options.log_name = std::string(log_name);
+  draft.options.location = context.location();
+  return draft;
+}
+
+// An address that was never said is 0.0.0.0, and :: for a service that prefers IPv6: a listener serves one family.
+void SetListenPort(uint16_t port, ServiceOptions& options) {
+  if (options.listen.family() == sys::AddressFamily::kNone) {
+    const bool six = options.family == FamilyPreference::kIpv6Only || options.family == FamilyPreference::kPreferIpv6;
+    options.listen = sys::SocketAddress::Any(six ? sys::AddressFamily::kIpv6 : sys::AddressFamily::kIpv4, port);
+  } else if (options.listen.is_ip()) {
+    options.listen.set_port(port);
+  }
+}
+
+// What follows from `timeouts` for the data phase.
+void SetRelayTimes(ServiceOptions& options) {
+  options.relay.connect_nanos = options.timeouts.connect;
+  options.relay.idle_nanos = options.timeouts.connection_long;
+  options.relay.half_closed_idle_nanos = options.timeouts.connection_short;
+  options.relay.linger_nanos = options.timeouts.linger;
+}
+
+void Finish(CommandContext& context, ServiceDraft draft) {
+  SetRelayTimes(draft.options);
+  context.state.snapshot->services.push_back(std::make_unique<const ServiceOptions>(std::move(draft.options)));
+}
+
+// SRCPORT. `-p` says the same; they must not disagree, since 3proxy's answer depends on their order.
+std::optional<uint16_t> ListenPort(CommandContext& context, const std::string& word, std::optional<uint16_t> option) {
+  const auto port = ParseInteger(word, 0, 65535);
+  if (!port) {
+    context.Error(absl::StrCat("SRCPORT ", Quoted(word), " is no port, ports are 0 (any free one) to 65535, give one"));
+    return std::nullopt;
+  }
+  if (option && *option != *port) {
+    context.Error(absl::StrCat("SRCPORT ", word, " and -p", *option,
+                               " are two ports, the service listens on one, take -p", *option, " away"));
+    return std::nullopt;
+  }
+  return static_cast<uint16_t>(*port);
+}
+
+absl::Status ParseTarget(absl::string_view word, service::RelayTarget& target) {
+  if (absl::StartsWith(word, "unix:")) {
+    absl::StatusOr<sys::SocketAddress> path = ParseLocalAddress(word, /*allow_unix=*/true);
+    if (path.ok()) target.address = *path;
+    return path.status();
+  }
+  absl::StatusOr<sys::SocketAddress> address = sys::SocketAddress::ParseIp(word, 0);
+  if (address.ok()) {
+    target.address = *address;
+    return absl::OkStatus();
+  }
+  target.host_name = std::string(word);
+  return CheckHostName(word);
+}
+
+// DST and DSTPORT.
+std::optional<service::RelayTarget> Target(CommandContext& context, const std::string& host, const std::string& port) {
+  service::RelayTarget target;
+  const absl::Status status = ParseTarget(host, target);
+  if (!status.ok()) context.Error(absl::StrCat("DST ", Quoted(host), " ", status.message()));
+  // Unix sockets have no port; the word must be there all the same.
+  const bool is_unix = target.address.is_unix();
+  const auto number = ParseInteger(port, is_unix ? 0 : 1, 65535);
+  if (!number) {
+    context.Error(absl::StrCat("DSTPORT ", Quoted(port), " is no port, ports are 1 to 65535",
+                               is_unix ? " (write 0 for a unix socket)" : "", ", give one"));
+  }
+  if (!status.ok() || !number) return std::nullopt;
+  target.port = is_unix ? 0 : static_cast<uint16_t>(*number);
+  if (target.address.is_ip()) target.address.set_port(target.port);
+  return target;
+}
+
+// A service that connects to itself would fill up to maxconn with the first client.
+bool LeadsToItself(const ServiceOptions& options) {
+  if (options.listen.is_unix()) return options.target.address == options.listen;
+  if (options.listen.port() == 0 || options.listen.port() != options.target.port) return false;
+  if (options.target.address == options.listen) return true;
+  return options.listen.is_any() && options.target.address.is_ip() && options.target.address.is_loopback() &&
+         options.target.address.family() == options.listen.family();
+}
+
+}  // namespace
+
+void HandleTcppm(CommandContext& context) {
+  ServiceDraft draft = Begin(context, ServiceType::kTcpPortMap, "TCPPM");
+  const int first = ReadServiceOptions(context, draft);
+  if (first == 0) return;
+  const int positionals = context.arguments() - first + 1;
+  if (positionals != 3) {
+    const bool late_option = absl::StartsWith(context.argument(context.arguments()), "-");
+    context.Error(
+        absl::StrCat("behind the options stand three words, SRCPORT DST DSTPORT, here there are ", positionals,
+                     late_option ? ", put the options before them" : ", write tcppm [OPTIONS] SRCPORT DST DSTPORT"));
+    return;
+  }
+  const auto port = ListenPort(context, context.argument(first), draft.port);
+  auto target = Target(context, context.argument(first + 1), context.argument(first + 2));
+  if (!port || !target) return;
+  draft.options.target = *std::move(target);
+  SetListenPort(*port, draft.options);
+  if (LeadsToItself(draft.options)) {
+    context.Error(absl::StrCat("the destination is the service itself, ", draft.options.listen.ToString(),
+                               ", every connection would open another, name another destination"));
+    return;
+  }
+  Finish(context, std::move(draft));
+}
+
+}  // namespace sluice::config

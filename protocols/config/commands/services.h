@@ -1,0 +1,14 @@
+#ifndef SLUICE_PROTOCOLS_CONFIG_COMMANDS_SERVICES_H_
+#define SLUICE_PROTOCOLS_CONFIG_COMMANDS_SERVICES_H_
+
+#include "protocols/config/command_context.h"
+
+namespace sluice::config {
+
+// The commands that start a service with the settings above them. Handlers of command_table.h.
+
+void HandleTcppm(CommandContext& context);
+
+}  // namespace sluice::config
+
+#endif  // SLUICE_PROTOCOLS_CONFIG_COMMANDS_SERVICES_H_
