@@ -1,0 +1,150 @@
+// Transfer's way through the worker's buffer, and what both ways share.
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+#include "relay/transfer.h"
+
+namespace sluice::relay {
+namespace {
+
+// send(2) until everything is taken, the sink is blocked, or it fails. A partial send is tried again, so that the
+// kernel has said EAGAIN and will report when there is space. Returns the bytes taken; `error` is 0, EAGAIN or what
+// failed.
+uint32_t SendAll(int fd, const char* bytes, uint32_t size, int& error) {
+  uint32_t sent = 0;
+  error = 0;
+  while (sent < size) {
+    const ssize_t n = send(fd, bytes + sent, size - sent, MSG_NOSIGNAL);
+    if (n >= 0) {
+      sent += static_cast<uint32_t>(n);
+    } else if (errno != EINTR) {
+      error = errno;
+      break;
+    }
+  }
+  return sent;
+}
+
+ssize_t Receive(int fd, char* bytes, size_t size) {
+  ssize_t n;
+  do {
+    n = recv(fd, bytes, size, 0);
+  } while (n < 0 && errno == EINTR);
+  return n;
+}
+
+// The source gave less than was asked: nothing more is there, if it is plain TCP and no end, error or urgent byte was
+// announced.
+bool ShortReadDrains(const Leg& source) { return source.is_tcp && !source.hang_up_seen && !source.urgent_seen; }
+
+}  // namespace
+
+int Transfer::ReadBytes(const Flow& flow, const RelayOptions& options) const {
+  int bytes = options.read_bytes;
+  if (bytes == 0) bytes = flow.after_delay || flow.slow_sink ? kSlowReadBytes : kReadBytes;
+  if (flow.slow_sink && rest_bytes_ > kRestBudgetBytes) bytes = std::min(bytes, kScarceReadBytes);
+  return bytes;
+}
+
+void Transfer::Drop(Flow& flow, int64_t bytes) {
+  constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
+  flow.unsent_bytes = static_cast<uint32_t>(std::min<int64_t>(kMost, flow.unsent_bytes + bytes));
+}
+
+Transfer::Outcome Transfer::Copy(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options) {
+  const int asked = ReadBytes(flow, options);
+  if (asked > static_cast<int>(buffer_.size())) buffer_.resize(asked);
+  const ssize_t got = Receive(source.fd.get(), buffer_.data(), asked);
+  if (got < 0) {
+    if (errno != EAGAIN) return {.result = Result::kSourceError, .error = errno};
+    source.readable = false;
+    source.urgent_seen = false;
+    return {.result = Result::kNothing};
+  }
+  if (got == 0) return {.result = Result::kSourceEnd};
+  if (got < asked && ShortReadDrains(source)) source.readable = false;
+
+  flow.bytes += got;
+  stats_.copied_bytes += got;
+  flow.policy.OnCopied(options.splice, got, asked);
+  if (flow.policy.splicing()) ++stats_.turned_to_splice;
+
+  Outcome outcome{.result = Result::kTaken, .bytes = got};
+  const uint32_t sent = SendAll(sink.fd.get(), buffer_.data(), static_cast<uint32_t>(got), outcome.error);
+  if (outcome.error == 0) {
+    flow.slow_sink = false;
+    return outcome;
+  }
+  const uint32_t rest = static_cast<uint32_t>(got) - sent;
+  if (outcome.error != EAGAIN) {
+    Drop(flow, rest);
+    outcome.result = Result::kSinkError;
+    return outcome;
+  }
+  outcome.error = 0;
+  outcome.rest_left = true;
+  sink.writable = false;
+  flow.slow_sink = true;
+  if (!flow.rest.Keep(buffer_.data() + sent, rest, &rest_bytes_)) {
+    Drop(flow, rest);
+    return {.result = Result::kNoMemory, .bytes = got, .error = ENOMEM};
+  }
+  return outcome;
+}
+
+Transfer::Outcome Transfer::DeliverBuffer(Flow& flow, Leg& sink) {
+  Outcome outcome{.result = Result::kTaken};
+  const uint32_t sent = SendAll(sink.fd.get(), flow.rest.bytes(), flow.rest.size(), outcome.error);
+  outcome.bytes = sent;
+  if (sent > 0) flow.rest.Consume(sent);
+  if (outcome.error == EAGAIN) {
+    outcome.error = 0;
+    outcome.rest_left = true;
+    sink.writable = false;
+  } else if (outcome.error != 0) {
+    outcome.result = Result::kSinkError;
+  }
+  return outcome;
+}
+
+Transfer::Outcome Transfer::Take(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options, int64_t now) {
+  if (flow.policy.splicing()) {
+    std::unique_ptr<sys::Pipe> pipe = pipes_.Take(now);
+    if (pipe != nullptr) return Splice(flow, std::move(pipe), source, sink, options);
+    ++stats_.no_pipe;
+  }
+  return Copy(flow, source, sink, options);
+}
+
+Transfer::Outcome Transfer::Deliver(Flow& flow, Leg& sink) {
+  return flow.pipe != nullptr ? DeliverPipe(flow, sink) : DeliverBuffer(flow, sink);
+}
+
+void Transfer::DropRest(Flow& flow) {
+  if (flow.pipe != nullptr) {
+    Drop(flow, flow.pipe->held_bytes());
+    pipes_.Put(std::move(flow.pipe));  // dirty: the pool closes it
+  }
+  Drop(flow, flow.rest.size());
+  flow.rest.Clear();
+}
+
+bool Transfer::Preload(Flow& flow, const char* bytes, size_t size) {
+  flow.bytes += static_cast<int64_t>(size);
+  return flow.rest.Keep(bytes, static_cast<uint32_t>(size), &rest_bytes_);
+}
+
+Transfer::Outcome Transfer::Discard(Leg& source) {
+  const ssize_t got = Receive(source.fd.get(), buffer_.data(), buffer_.size());
+  if (got > 0) return {.result = Result::kTaken, .bytes = got};
+  if (got == 0) return {.result = Result::kSourceEnd};
+  if (errno != EAGAIN) return {.result = Result::kSourceError, .error = errno};
+  source.readable = false;
+  return {.result = Result::kNothing};
+}
+
+}  // namespace sluice::relay

@@ -1,0 +1,132 @@
+#ifndef SLUICE_RELAY_ENGINE_H_
+#define SLUICE_RELAY_ENGINE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "relay/connecting.h"
+#include "relay/handoff.h"
+#include "relay/session_table.h"
+#include "relay/timer_wheel.h"
+#include "relay/transfer.h"
+#include "sys/loop/loop.h"
+#include "sys/stats/counter.h"
+#include "sys/thread/clock.h"
+
+namespace sluice::relay {
+
+// What an engine counts; written by its worker, read by anyone.
+struct EngineStats {
+  sys::Counter sessions;  // begun
+  sys::Counter running;   // begun and not yet freed
+  sys::Counter connect_failed;
+  sys::Counter refused_resources;  // ended because the loop or memory had no room
+  sys::Counter budget_stops;       // a flow was put on the ready list since it had had its turn
+};
+
+// The sessions of one worker: takes hand-offs, is told of readiness and of time, and moves the bytes. Knows the loop
+// only by loop.h; the worker owns the loop and the turns.
+//
+// A turn is: OnEvent for each event, AdvanceTo(now), RunReady. Nothing here blocks, and every flow has a budget
+// (kPumpBytes, kPumpReads) after which it waits on the ready list for the next turn: one busy session costs the others
+// at most that.
+//
+// Worker only.
+class Engine {
+ public:
+  // What one flow may move before others get their turn. 1 MB is four full pipes, about 200 us of copying.
+  static constexpr int64_t kPumpBytes = 1024 * 1024;
+  static constexpr int kPumpReads = 16;
+
+  // Token kinds. The rest belongs to the worker.
+  static constexpr uint8_t kKindClient = 0;
+  static constexpr uint8_t kKindUpstream = 1;  // + the ordinal of the attempt
+  static constexpr uint8_t kKindLast = kKindUpstream + ConnectPlan::kMostCandidates;
+
+  static constexpr sys::Loop::Token MakeToken(uint32_t slot, uint32_t generation, uint8_t kind) {
+    return uint64_t{generation} << 40 | uint64_t{slot} << 8 | kind;
+  }
+  static constexpr uint8_t KindOf(sys::Loop::Token token) { return static_cast<uint8_t>(token); }
+  static constexpr uint32_t SlotOf(sys::Loop::Token token) { return static_cast<uint32_t>(token >> 8); }
+  static constexpr uint32_t GenerationOf(sys::Loop::Token token) { return static_cast<uint32_t>(token >> 40); }
+
+  // `loop` and `clock` must outlive this object.
+  Engine(sys::Loop* loop, sys::MonotonicNanos now);
+  ~Engine();
+
+  // Starts a session. Whatever goes wrong, the observer hears of the end.
+  void Adopt(Handoff handoff);
+
+  void OnEvent(sys::Loop::Token token, uint16_t ready);
+  // The turn's time; timers that are due act.
+  void AdvanceTo(sys::MonotonicNanos now);
+  // Gives each flow that was stopped by its budget another one.
+  void RunReady();
+  // Nanoseconds until timers or ready flows need a turn; 0 = now, -1 = never.
+  int64_t NanosToNext(sys::MonotonicNanos now) const;
+
+  // Ends every session: FIN both ways, recorded as kShutDown.
+  void EndAll(EndCode code);
+
+  int running() const { return table_.used(); }
+  const EngineStats& stats() const { return stats_; }
+  const Transfer& transfer() const { return transfer_; }
+
+ private:
+  // engine_connect.cc
+  void StartConnecting(Session& session, ConnectPlan plan);
+  void TryNextCandidate(Session& session);
+  void OnAttemptEvent(Session& session, uint8_t kind, uint16_t ready);
+  void OnAttemptReleased(Session& session, uint8_t kind);
+  void AttemptFailed(Session& session, Connecting::Attempt& attempt, int error);
+  void AttemptWon(Session& session, Connecting::Attempt& attempt);
+  void OnStagger(Session& session);
+  void ConnectingOver(Session& session, EndCode code, EndSide side, int error);
+
+  // engine.cc: bytes
+  void OnLegEvent(Session& session, int leg, uint16_t ready);
+  void Pump(Session& session, int direction);
+  bool PumpRest(Session& session, int direction);
+  void AfterTake(Session& session, int direction, int64_t bytes);
+  void Step(Session& session, int direction, FlowEvent event);
+  void SourceBroke(Session& session, int direction, int error);
+  void SinkBroke(Session& session, int direction, int error);
+  void Settle(Session& session);
+  void MakeReady(Session& session);
+
+  // engine_close.cc: ends
+  void SetReason(Session& session, EndCode code, EndSide side, int error);
+  void BeginClose(Session& session);
+  void Discard(Session& session);
+  void ForceClose(Session& session, EndCode code, EndSide side, int error);
+  void Finish(Session& session);
+  void CloseLeg(Session& session, int leg);
+  void OnReleased(Session& session, uint8_t kind);
+  void FreeIfReleased(Session& session);
+  SessionReport Report(const Session& session) const;
+
+  // Timers: three numbers a slot.
+  static uint32_t SessionTimer(const Session& session) { return session.slot * 3; }
+  static uint32_t FlowTimer(const Session& session, int direction) { return session.slot * 3 + 1 + direction; }
+  void OnTimer(uint32_t id);
+  void OnSessionTimer(Session& session);
+  void ArmAfter(uint32_t id, int64_t nanos);
+  bool WatchLeg(Session& session, int leg, uint8_t kind);
+  uint32_t IdleDeadline(const Session& session) const;
+
+  static uint32_t TickOf(sys::MonotonicNanos now) { return static_cast<uint32_t>(now / sys::kNanosPerMilli); }
+
+  sys::Loop* const loop_;
+  sys::MonotonicNanos now_;
+  SessionTable table_;
+  TimerWheel wheel_;
+  Transfer transfer_;
+  EngineStats stats_;
+  std::vector<sys::Loop::Token> ready_;  // kind unused
+  std::vector<sys::Loop::Token> ready_now_;
+  std::vector<uint32_t> due_;
+};
+
+}  // namespace sluice::relay
+
+#endif  // SLUICE_RELAY_ENGINE_H_

@@ -1,0 +1,139 @@
+// The worker connects: one attempt after another (RFC 8305), no thread held.
+
+#include <cerrno>
+#include <utility>
+
+#include "relay/engine.h"
+
+namespace sluice::relay {
+
+void Engine::StartConnecting(Session& session, ConnectPlan plan) {
+  session.stage = SessionStage::kConnecting;
+  session.upstream_kind = 0xff;  // no attempt has won
+  session.connecting = std::make_unique<Connecting>();
+  session.connecting->plan = std::move(plan);
+  // Attempts are referred to while others are added: they must not move.
+  session.connecting->attempts.reserve(ConnectPlan::kMostCandidates);
+  ArmAfter(SessionTimer(session), session.options->connect_nanos);
+  TryNextCandidate(session);
+}
+
+// Starts the next candidate that can be started at all; when none is left and none is pending, connecting is over.
+void Engine::TryNextCandidate(Session& session) {
+  Connecting& connecting = *session.connecting;
+  const auto& candidates = connecting.plan.candidates;
+  while (connecting.next_candidate < candidates.size() && connecting.attempts.size() < ConnectPlan::kMostCandidates) {
+    const sys::SocketAddress& address = candidates[connecting.next_candidate];
+    sys::ErrnoOr<sys::UniqueFd> fd = StartConnect(address, connecting.plan.outgoing);
+    if (!fd.ok() && fd.error().code == EAGAIN && address.is_unix()) {
+      return ArmAfter(FlowTimer(session, kUp), Connecting::kUnixRetryMillis * sys::kNanosPerMilli);
+    }
+    ++connecting.next_candidate;
+    if (!fd.ok()) {
+      connecting.last_error = fd.error().code;
+      session.observer->OnConnectFailed(address, fd.error().code);
+      continue;
+    }
+    Connecting::Attempt attempt{.fd = *std::move(fd)};
+    attempt.kind = static_cast<uint8_t>(kKindUpstream + connecting.attempts.size());
+    attempt.candidate = static_cast<uint8_t>(connecting.next_candidate - 1);
+    const int64_t watch = loop_->Watch(attempt.fd.get(), MakeToken(session.slot, session.generation, attempt.kind),
+                                       sys::Loop::Interest::kBoth);
+    if (watch < 0) {
+      stats_.refused_resources.Add(1);
+      return ConnectingOver(session, EndCode::kNoResources, EndSide::kUs, static_cast<int>(-watch));
+    }
+    attempt.watch = static_cast<sys::Loop::WatchId>(watch);
+    attempt.watched = true;
+    ++session.watches;
+    connecting.attempts.push_back(std::move(attempt));
+    if (connecting.next_candidate < candidates.size()) {
+      ArmAfter(FlowTimer(session, kUp), Connecting::kStaggerMillis * sys::kNanosPerMilli);
+    }
+    return;
+  }
+  if (connecting.pending() == 0) {
+    stats_.connect_failed.Add(1);
+    const EndCode code = connecting.last_error == ETIMEDOUT ? EndCode::kConnectTimeout : EndCode::kConnectFailed;
+    ConnectingOver(session, code, EndSide::kUpstream, connecting.last_error);
+  }
+}
+
+void Engine::OnStagger(Session& session) { TryNextCandidate(session); }
+
+void Engine::OnAttemptEvent(Session& session, uint8_t kind, uint16_t ready) {
+  if (session.stage != SessionStage::kConnecting) return;
+  for (Connecting::Attempt& attempt : session.connecting->attempts) {
+    if (attempt.kind != kind || !attempt.pending) continue;
+    constexpr uint16_t kOutcome = sys::Loop::kWritable | sys::Loop::kHangUp | sys::Loop::kError;
+    if ((ready & kOutcome) == 0) return;
+    // The plan's candidate of this attempt: attempts that could not even be started took a candidate but no kind, so
+    // the address is asked of the socket where it matters and of the plan for the record.
+    const sys::SocketAddress address = sys::SocketAddress::OfPeer(attempt.fd.get());
+    const int error = ConnectOutcome(attempt.fd.get(), address);
+    if (error != 0) return AttemptFailed(session, attempt, error);
+    // Reported before the handshake was over (a hang-up is reported for a socket that has not begun, too): not yet.
+    if (address.family() == sys::AddressFamily::kNone) return;
+    return AttemptWon(session, attempt);
+  }
+}
+
+void Engine::AttemptFailed(Session& session, Connecting::Attempt& attempt, int error) {
+  Connecting& connecting = *session.connecting;
+  attempt.pending = false;
+  connecting.last_error = error;
+  session.observer->OnConnectFailed(connecting.plan.candidates[attempt.candidate], error);
+  loop_->Release(attempt.watch);
+  TryNextCandidate(session);
+}
+
+void Engine::AttemptWon(Session& session, Connecting::Attempt& winner) {
+  Connecting& connecting = *session.connecting;
+  session.observer->OnConnected(winner.fd.get(), connecting.plan.candidates[winner.candidate]);
+  Leg& leg = session.leg[kUpstream];
+  leg.fd = std::move(winner.fd);
+  leg.watch = winner.watch;
+  leg.watched = true;
+  leg.writable = true;
+  leg.is_tcp = connecting.plan.candidates[winner.candidate].is_ip();
+  session.upstream_kind = winner.kind;
+  winner.pending = false;
+  winner.watched = false;
+  for (Connecting::Attempt& attempt : connecting.attempts) {
+    if (!attempt.pending) continue;
+    attempt.pending = false;
+    loop_->Release(attempt.watch);
+  }
+  session.stage = SessionStage::kRelaying;
+  session.active_tick = TickOf(now_);
+  wheel_.Disarm(FlowTimer(session, kUp));
+  wheel_.Arm(SessionTimer(session), IdleDeadline(session));
+  if (session.watches == 2) session.connecting.reset();
+  Pump(session, kUp);
+  if (session.stage == SessionStage::kRelaying) Pump(session, kDown);
+  if (session.stage == SessionStage::kRelaying) Settle(session);
+}
+
+// The loop has let go of an attempt that failed or lost.
+void Engine::OnAttemptReleased(Session& session, uint8_t kind) {
+  bool all_released = true;
+  for (Connecting::Attempt& attempt : session.connecting->attempts) {
+    if (attempt.kind == kind) {
+      attempt.fd.reset();
+      attempt.watched = false;
+    }
+    all_released = all_released && !attempt.watched;
+  }
+  if (all_released && session.stage != SessionStage::kConnecting) session.connecting.reset();
+}
+
+void Engine::ConnectingOver(Session& session, EndCode code, EndSide side, int error) {
+  for (Connecting::Attempt& attempt : session.connecting->attempts) {
+    if (!attempt.pending) continue;
+    attempt.pending = false;
+    loop_->Release(attempt.watch);
+  }
+  ForceClose(session, code, side, error);
+}
+
+}  // namespace sluice::relay

@@ -1,0 +1,57 @@
+#ifndef SLUICE_RELAY_HANDOFF_H_
+#define SLUICE_RELAY_HANDOFF_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "relay/connection_budget.h"
+#include "relay/end_reason.h"
+#include "relay/relay_options.h"
+#include "relay/session_observer.h"
+#include "sys/base/unique_fd.h"
+#include "sys/net/socket_address.h"
+#include "sys/net/socket_options.h"
+
+namespace sluice::relay {
+
+// What a socket towards an upstream is given before connect(). Part of the snapshot.
+struct OutgoingOptions {
+  std::optional<sys::SocketAddress> source_ipv4;  // `-e`, `external`; port 0
+  std::optional<sys::SocketAddress> source_ipv6;
+  std::string device;                                  // `-De`
+  std::vector<sys::SocketOptionValue> socket_options;  // `-os`
+};
+
+// Candidates that the worker connects to by itself, in this order (RFC 8305: the next one starts when the one before
+// fails or has not answered within 250 ms; the first to answer wins).
+struct ConnectPlan {
+  std::vector<sys::SocketAddress> candidates;  // at most kMostCandidates are tried
+  const OutgoingOptions* outgoing = nullptr;   // may be null; outlives the session (the observer holds the snapshot)
+
+  static constexpr int kMostCandidates = 16;
+};
+
+// Everything that a session starts with. Made by a handshake thread, or on the worker itself when nothing had to block;
+// after Worker::Post nothing is left behind to misuse. Move-only.
+//
+// REQUIRES: client valid and O_NONBLOCK; either `upstream` valid and O_NONBLOCK or at least one candidate; options and
+// observer not null.
+struct Handoff {
+  sys::UniqueFd client;
+  sys::UniqueFd upstream;  // connected already; or empty, and `plan` says where to
+  ConnectPlan plan;
+
+  // Read already by the handshake; each is delivered before anything that the worker reads.
+  std::string from_client;
+  std::string from_upstream;
+
+  const RelayOptions* options = nullptr;  // outlives the session (the observer holds the snapshot)
+  std::unique_ptr<SessionObserver> observer;
+  Admission admission;
+};
+
+}  // namespace sluice::relay
+
+#endif  // SLUICE_RELAY_HANDOFF_H_

@@ -1,0 +1,100 @@
+#include "relay/worker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "relay/worker_pool.h"
+
+namespace sluice::relay {
+
+Worker::Worker(int index, std::unique_ptr<sys::Loop> loop, const sys::Clock* clock, WorkerPool* pool)
+    : index_(index),
+      clock_(clock),
+      pool_(pool),
+      loop_(std::move(loop)),
+      now_(clock->Now()),
+      engine_(loop_.get(), now_),
+      acceptors_(this, loop_.get()) {}
+
+Worker::~Worker() = default;
+
+void Worker::Put(Message message) {
+  if (mailbox_.Put(std::move(message))) loop_->Wake();
+}
+
+void Worker::Post(Handoff handoff) { Put(Message(std::in_place_type<Handoff>, std::move(handoff))); }
+
+void Worker::Run(std::function<void(Worker&)> task) { Put(Message(std::in_place_type<Task>, std::move(task))); }
+
+void Worker::ResumeAccepting() {
+  if (!resume_.exchange(true)) loop_->Wake();
+}
+
+void Worker::Loop() {
+  role_.Adopt();
+  role_.AssertHeld();
+  while (!stopping_) Turn();
+}
+
+int64_t Worker::WaitNanos() const {
+  int64_t wait = engine_.NanosToNext(now_);
+  const int64_t accept = acceptors_.NanosToNext(now_);
+  if (wait < 0 || (accept >= 0 && accept < wait)) wait = accept;
+  return wait;
+}
+
+void Worker::Turn() {
+  const absl::Span<const sys::Loop::Event> events = loop_->Turn(WaitNanos());
+  now_ = clock_->Now();
+  stats_.turns.Increment();
+  engine_.AdvanceTo(now_);
+  for (const sys::Loop::Event& event : events) {
+    if (Engine::KindOf(event.token) == kKindAcceptor) {
+      acceptors_.OnEvent(Engine::SlotOf(event.token), Engine::GenerationOf(event.token), event.ready);
+    } else {
+      engine_.OnEvent(event.token, event.ready);
+    }
+  }
+  HandleMail();
+  if (resume_.load(std::memory_order_relaxed) && resume_.exchange(false)) acceptors_.Resume();
+  engine_.RunReady();
+  acceptors_.Run(now_);
+  running_.store(engine_.running(), std::memory_order_relaxed);
+  const int64_t took = clock_->Now() - now_;
+  now_ += took;
+  if (took > kSlowTurnNanos) stats_.slow_turns.Increment();
+  stats_.slowest_turn_nanos.RaiseTo(took);
+}
+
+void Worker::HandleMail() {
+  mailbox_.TakeAll(mail_);
+  for (Message& message : mail_) {
+    if (Handoff* handoff = std::get_if<Handoff>(&message)) {
+      stats_.posted.Increment();
+      engine_.Adopt(std::move(*handoff));
+    } else if (Admitted* admitted = std::get_if<Admitted>(&message)) {
+      admitted->handler->OnAdmitted(*this, std::move(admitted->client), std::move(admitted->address),
+                                    std::move(admitted->admission));
+    } else {
+      std::get<Task>(message)(*this);
+    }
+  }
+  mail_.clear();
+}
+
+void Worker::Adopt(Handoff handoff) {
+  Worker* other = pool_ != nullptr ? pool_->LessLoaded(*this) : nullptr;
+  if (other != nullptr) return other->Post(std::move(handoff));
+  engine_.Adopt(std::move(handoff));
+  running_.store(engine_.running(), std::memory_order_relaxed);
+}
+
+void Worker::Deal(std::shared_ptr<AdmissionHandler> handler, sys::UniqueFd client, sys::SocketAddress address,
+                  Admission admission) {
+  Worker* target = pool_ != nullptr ? &pool_->NextInTurn() : this;
+  if (target == this) return handler->OnAdmitted(*this, std::move(client), std::move(address), std::move(admission));
+  target->Put(Message(std::in_place_type<Admitted>,
+                      Admitted{std::move(handler), std::move(client), std::move(address), std::move(admission)}));
+}
+
+}  // namespace sluice::relay
