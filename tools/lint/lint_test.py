@@ -84,9 +84,12 @@ class RuleTest(unittest.TestCase):
         self.assert_finds('guards', good + 'using namespace std;\n', 'relay/a_b.h')
 
     def test_threads(self):
-        self.assert_finds('threads', '// A pipe.\n', 'relay/a.h')
-        self.assert_permits('threads', '// A pipe. Worker\n// only.\n', 'relay/a.h')
-        self.assert_permits('threads', '// A fake.\n', 'relay/testing/a.h')
+        self.assert_finds('threads', '// A pipe.\nclass Pipe\n    : public Base {\n};\n', 'relay/a.h')
+        for text in ('// A pipe. Worker\n// only.\nclass Pipe {', '// Threads: any.\nclass Pipe {', 'class Pipe;\n',
+                     'enum class Kind { kA };\n', 'struct Values {\n'):
+            with self.subTest(text=text):
+                self.assert_permits('threads', text, 'relay/a.h')
+        self.assert_permits('threads', 'class Fake {', 'relay/testing/a.h')
 
     def test_build_files(self):
         for text in ('includes = ["."]', 'includes = [\n    "x",\n]', 'copts = ["-I."]', 'strip_include_prefix = "x"',

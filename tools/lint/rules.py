@@ -206,16 +206,19 @@ def check_guards(tree):
     return complaints
 
 
-_THREADS = ('Thread-safe', 'Thread-compatible', 'Worker only', 'Handshake thread only', 'Start-up only')
+_THREADS = re.compile(r'thread-safe|thread-compatible|\bthreads:|worker only|handshake threads? only|start-up (and reload )?only',
+                      re.I)
+_CLASS = re.compile(r'^class [^;]*?\{', re.M)
 
 
 def check_threads(tree):
-    """Each public header says which threads may call it."""
+    """Each header with a class says which threads may call it. Plain values and free functions need not."""
     complaints = []
     for path in tree.named('.h'):
         words = re.sub(r'\s*\n\s*//\s*', ' ', tree.text(path))
-        if not is_test(path) and not any(word in words for word in _THREADS):
-            complaints.append('%s: must say one of: %s' % (path, ', '.join(_THREADS)))
+        if not is_test(path) and _CLASS.search(tree.text(path)) and not _THREADS.search(words):
+            complaints.append('%s: must say who may call it: Thread-safe, Thread-compatible, Worker only, '
+                              'Handshake thread only (may block), Start-up only, or "Threads: ..."' % path)
     return complaints
 
 
