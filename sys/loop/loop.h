@@ -22,14 +22,13 @@ namespace sluice::sys {
 // What "edge-triggered" means here, and the conformance test holds both to:
 //  * Watch() reports the state that it finds: a descriptor that is readable already gives an event in the next Turn().
 //  * After that an event comes whenever something new happens: bytes arrive, space appears, the other side shuts down
-//  or
-//    resets. Bytes that are already there are not reported again, so the user remembers readiness until EAGAIN.
-//  * An event may report more than what is new (the whole state of the descriptor), and may come without anything new:
-//  the
-//    user tries, gets EAGAIN, and goes on.
+//    or resets. Bytes that are already there are not reported again, so the user remembers readiness until EAGAIN.
+//  * An event says what is new. It may say more (the whole state of the descriptor), or less than the whole state: the
+//    user adds the bits to what it remembers. It may come without anything new: the user tries, gets EAGAIN, goes on.
 //  * kReadHangUp comes when the other side has shut down its sending (POLLRDHUP), kHangUp when both directions are
-//  gone,
-//    kError when an error is pending, kPriority for urgent data. kHangUp and kError are reported whatever the interest.
+//    gone, kError when an error is pending: these three whatever the interest.
+//  * kPriority comes when there is urgent data, and may come with any kReadable: a ring reports the key of the wake-up,
+//    which for a socket is EPOLLIN | EPOLLPRI for every segment. So it means "a short read proves nothing here".
 //  * Nothing is lost: when the kernel drops a watch (a completion queue that overflowed), the loop arms it anew, which
 //    reports the current state.
 //
@@ -37,9 +36,12 @@ namespace sluice::sys {
 // nothing more comes and, only then, the descriptor may be closed or handed to another thread. This order matters:
 // while a ring holds a descriptor, close() sends no FIN, and its number could be given away.
 //
-// Ownership: the loop borrows descriptors; they must stay open from Watch() until kReleased.
-// Errors: -errno of the kernel; ENOMEM and ENOSPC mean "shed this connection".
-// Threads: worker only, but for Wake().
+// Ownership: the loop borrows descriptors; they must stay open from Watch() until kReleased, and have one watch at most
+// at a time in one loop.
+// Errors: Watch() gives -errno: -EBADF; -EPERM for what is always ready (a regular file, a directory); -ENOMEM and
+// -ENOSPC mean "shed this connection". A ring learns of a lack of memory later, and then reports all bits but kPriority
+// once and nothing more until Release(): kError with no error pending on the socket means the same, shed it.
+// Threads: worker only, but for Wake(). Made before the worker's thread starts, by whoever.
 // Cost: 24 bytes of user memory a watch, and in the kernel about 210 bytes with epoll, 260 with the ring.
 class Loop {
  public:
@@ -59,7 +61,7 @@ class Loop {
 
   struct Event {
     Token token;
-    uint16_t ready;
+    uint16_t ready;  // never 0; kReleased comes alone
   };
 
   struct Stats {
@@ -78,13 +80,15 @@ class Loop {
   // Starts watching `fd` (O_NONBLOCK, open until kReleased). The watch's id, or -errno.
   virtual int64_t Watch(int fd, Token token, Interest interest) = 0;
 
-  // Stops the watch. Events already collected by the current Turn() may still be in the user's hands; no later Turn()
-  // brings any for it but the one with kReleased, which comes within the next two turns.
+  // Stops the watch; once for each. Events already collected by the current Turn() may still be in the user's hands; no
+  // later Turn() brings any for it but the one with kReleased, which comes within the next two turns that are not full
+  // of other events, and without waiting for anything else.
   virtual void Release(WatchId watch) = 0;
 
   // Waits until there is an event, a Wake(), or `timeout_nanos` has passed (0: does not wait; negative: no limit), and
   // returns what there is. The span is valid until the next call. Resolution is that of the kernel's high-resolution
-  // timers: a wait of 2 ms takes 2-3 ms, never less than asked. EINTR returns an empty span.
+  // timers: a wait of 2 ms takes 2-3 ms, and less only when something happened. That something may be no event: a
+  // signal (EINTR), a Wake(), or a stale completion return an empty span.
   virtual absl::Span<const Event> Turn(int64_t timeout_nanos) = 0;
 
   // Makes the current or next Turn() return. Thread-safe; async-signal-safe.

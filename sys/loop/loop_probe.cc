@@ -97,7 +97,7 @@ std::string TryMultishotPoll(Loop& loop) {
 
 // Why io_uring is not to be had, or "".
 std::string WhyNotUring() {
-  ErrnoOr<std::unique_ptr<UringLoop>> loop = UringLoop::Create(kRingEntries);
+  ErrnoOr<std::unique_ptr<UringLoop>> loop = UringLoop::Create({.entries = kRingEntries});
   if (!loop.ok()) return SetUpReason(loop.error().code);
   const std::string trouble = TryMultishotPoll(**loop);
   return trouble.empty() ? "" : absl::StrCat("io_uring of kernel ", KernelVersion(), ": ", trouble);
@@ -122,10 +122,10 @@ absl::StatusOr<LoopChoice> ProbeLoop(Backend wanted) {
   return absl::UnavailableError(trouble);
 }
 
-absl::StatusOr<std::unique_ptr<Loop>> CreateLoop(const LoopChoice& choice, int entries, std::string* fell_back) {
+absl::StatusOr<std::unique_ptr<Loop>> CreateLoop(const LoopChoice& choice, unsigned entries, std::string* fell_back) {
   fell_back->clear();
   if (choice.backend == Backend::kEpoll) return MakeEpoll();
-  ErrnoOr<std::unique_ptr<UringLoop>> ring = UringLoop::Create(static_cast<unsigned>(entries));
+  ErrnoOr<std::unique_ptr<UringLoop>> ring = UringLoop::Create({.entries = entries});
   if (ring.ok()) return *std::move(ring);
   const std::string reason = SetUpReason(ring.error().code);
   if (!choice.may_fall_back) return absl::UnavailableError(reason);

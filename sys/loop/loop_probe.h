@@ -21,7 +21,7 @@ struct LoopChoice {
 
 // Requests a worker's ring holds between two turns, before the kernel takes some early: watches and releases of some
 // hundred connections. 68 KB of locked memory, see uring.h.
-constexpr int kRingEntries = 512;
+constexpr unsigned kRingEntries = 512;
 
 // Decides by trying, not by the kernel's version: makes a ring and runs a multishot poll on a pipe through it, from
 // arming to release. Containers refuse io_uring in three ways (a seccomp profile with EPERM or ENOSYS, the sysctl
@@ -38,7 +38,7 @@ absl::StatusOr<LoopChoice> ProbeLoop(Backend wanted);
 // left empty otherwise.
 //
 // Start-up only.
-absl::StatusOr<std::unique_ptr<Loop>> CreateLoop(const LoopChoice& choice, int entries, std::string* fell_back);
+absl::StatusOr<std::unique_ptr<Loop>> CreateLoop(const LoopChoice& choice, unsigned entries, std::string* fell_back);
 
 }  // namespace sluice::sys
 

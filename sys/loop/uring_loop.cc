@@ -16,8 +16,8 @@ constexpr uint64_t kWakeTag = OpTag{OpKind::kWake, 0, 0}.Pack();
 
 }  // namespace
 
-ErrnoOr<std::unique_ptr<UringLoop>> UringLoop::Create(unsigned entries, unsigned completions) {
-  ErrnoOr<std::unique_ptr<Uring>> ring = Uring::Create(entries, completions);
+ErrnoOr<std::unique_ptr<UringLoop>> UringLoop::Create(Uring::Options options) {
+  ErrnoOr<std::unique_ptr<Uring>> ring = Uring::Create(options);
   if (!ring.ok()) return ring.error();
   std::unique_ptr<UringLoop> loop(new UringLoop(*std::move(ring)));
   if (loop->waker_.fd() < 0) return Errno{EMFILE};

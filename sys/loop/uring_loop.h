@@ -37,9 +37,9 @@ namespace sluice::sys {
 // thread it leaves no descriptor held; elsewhere, release all watches first.
 class UringLoop final : public Loop {
  public:
-  // `entries`: requests queued between two turns, more are submitted in between; uring.h halves it when memory is
-  // short. `completions` is for tests. The errno of io_uring_setup(2), or EMFILE.
-  static ErrnoOr<std::unique_ptr<UringLoop>> Create(unsigned entries, unsigned completions = 0);
+  // `options.entries`: requests queued between two turns; more are submitted in between. uring.h halves it when memory
+  // is short. The errno of io_uring_setup(2), or EMFILE.
+  static ErrnoOr<std::unique_ptr<UringLoop>> Create(Uring::Options options);
 
   int64_t Watch(int fd, Token token, Interest interest) override;
   void Release(WatchId watch) override;
@@ -49,6 +49,9 @@ class UringLoop final : public Loop {
   int watches() const override { return table_.used(); }
   const char* name() const override { return "io_uring"; }
   const Stats& stats() const override { return stats_; }
+
+  // For tests that fill its queues.
+  Uring& ring() { return *ring_; }
 
  private:
   explicit UringLoop(std::unique_ptr<Uring> ring) : ring_(std::move(ring)) {}

@@ -12,20 +12,22 @@
 namespace sluice::sys {
 namespace {
 
+constexpr unsigned kPlainFlags = IORING_SETUP_R_DISABLED;
+
 // From the most that is wanted down to what any kernel with io_uring has. TASKRUN_FLAG lets Enter() see without a call
 // whether the kernel has something.
 constexpr unsigned kFlagSets[] = {
     IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
     IORING_SETUP_R_DISABLED | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
-    IORING_SETUP_R_DISABLED,
+    kPlainFlags,
 };
 
-int SetUp(io_uring* ring, unsigned entries, unsigned completions) {
+int SetUp(io_uring* ring, const Uring::Options& options) {
   for (const unsigned flags : kFlagSets) {
     io_uring_params params{};
-    params.flags = flags | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
-    params.cq_entries = completions != 0 ? completions : entries * Uring::kCompletionsPerEntry;
-    const int result = io_uring_queue_init_params(entries, ring, &params);
+    params.flags = (options.plain ? kPlainFlags : flags) | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
+    params.cq_entries = options.completions != 0 ? options.completions : options.entries * Uring::kCompletionsPerEntry;
+    const int result = io_uring_queue_init_params(options.entries, ring, &params);
     if (result != -EINVAL) return result;
   }
   return -EINVAL;
@@ -33,13 +35,13 @@ int SetUp(io_uring* ring, unsigned entries, unsigned completions) {
 
 }  // namespace
 
-ErrnoOr<std::unique_ptr<Uring>> Uring::Create(unsigned entries, unsigned completions) {
-  for (;; entries = std::max(entries / 2, kMinEntries)) {
+ErrnoOr<std::unique_ptr<Uring>> Uring::Create(Options options) {
+  for (;; options.entries = std::max(options.entries / 2, kMinEntries)) {
     std::unique_ptr<Uring> uring(new Uring);
-    const int result = SetUp(&uring->ring_, entries, completions);
+    const int result = SetUp(&uring->ring_, options);
     if (result == 0) return uring;
     uring->ring_.ring_fd = -1;
-    if (result != -ENOMEM || entries <= kMinEntries) return Errno{-result};
+    if (result != -ENOMEM || options.entries <= kMinEntries) return Errno{-result};
   }
 }
 

@@ -13,10 +13,10 @@ namespace sluice::sys {
 // An io_uring: a queue of requests, a queue of completions, and one system call between them. The only user of
 // liburing; what the loop needs of it and no more: multishot polls, cancelling them, one wait a turn.
 //
-//   Uring& ring = **Uring::Create(512);
-//   ring.PollMultishot(fd, POLLIN, tag);
-//   ring.Enter(-1);  // submits, waits
-//   ring.Reap([](const Uring::Completion& done) { ...; return true; });
+//   std::unique_ptr<Uring> ring = *Uring::Create({.entries = 512});
+//   ring->PollMultishot(fd, POLLIN, tag);
+//   ring->Enter(-1);  // submits, waits
+//   ring->Reap([](const Uring::Completion& done) { ...; return true; });
 //
 // Made disabled (IORING_SETUP_R_DISABLED) so that it can be created, and refused, on the main thread before a port is
 // open; the first Enter() or the first full queue enables it, and the thread that did is its owner from then on
@@ -36,16 +36,23 @@ class Uring {
   // thousands of descriptors that become ready in one instant fit into.
   static constexpr unsigned kCompletionsPerEntry = 4;
 
+  struct Options {
+    unsigned entries = 512;
+    // Size of the completion queue; 0: kCompletionsPerEntry for each entry.
+    unsigned completions = 0;
+    // As on a kernel that knows no more flags than R_DISABLED: completions come at any moment. For tests.
+    bool plain = false;
+  };
+
   struct Completion {
     uint64_t tag;
     int32_t result;  // poll bits, or -errno
     bool more;       // the request goes on; false: its last completion
   };
 
-  // A ring with `entries` requests, halved down to kMinEntries while the kernel answers ENOMEM. `completions` is the
-  // size of the other queue (0: kCompletionsPerEntry for each), for tests that want it small.
-  // The errno of io_uring_setup(2) otherwise: EPERM, EACCES, ENOSYS (a seccomp filter says which), ENOMEM, EMFILE.
-  static ErrnoOr<std::unique_ptr<Uring>> Create(unsigned entries, unsigned completions = 0);
+  // A ring; `entries` is halved down to kMinEntries while the kernel answers ENOMEM. The errno of io_uring_setup(2)
+  // otherwise: EPERM, EACCES, ENOSYS (a seccomp filter says which), ENOMEM, EMFILE.
+  static ErrnoOr<std::unique_ptr<Uring>> Create(Options options);
   ~Uring();
   Uring(const Uring&) = delete;
   Uring& operator=(const Uring&) = delete;
