@@ -206,8 +206,9 @@ def check_guards(tree):
     return complaints
 
 
-_THREADS = re.compile(r'thread-safe|thread-compatible|\bthreads:|worker only|handshake threads? only|start-up (and reload )?only',
-                      re.I)
+_THREADS = re.compile(
+    r'thread-safe|thread-compatible|\bthreads:|(worker|main thread|handshake threads?) only|start-up (and reload )?only',
+    re.I)
 _CLASS = re.compile(r'^class [^;]*?\{', re.M)
 
 
