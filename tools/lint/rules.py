@@ -5,6 +5,7 @@ import collections
 import concurrent.futures
 import os
 import re
+import shutil
 import subprocess
 
 import layers
@@ -23,14 +24,14 @@ class Tree:
         self._texts = {}
 
     def _tracked(self):
-        if os.path.exists(os.path.join(self.root, '.git')):
+        if os.path.exists(os.path.join(self.root, '.git')) and shutil.which('git'):
             output = subprocess.run(['git', '-c', 'safe.directory=*', '-C', self.root, 'ls-files', '-z'],
                                     stdout=subprocess.PIPE, check=True).stdout.decode()
             names = output.split('\0')
-        else:  # A release archive has no history: everything that is there.
+        else:  # A release archive, or a machine without git: everything that is there.
             names = []
             for folder, folders, files in os.walk(self.root):
-                folders[:] = [f for f in folders if not f.startswith('bazel-')]
+                folders[:] = [f for f in folders if not f.startswith('bazel-') and f not in ('.git', '__pycache__')]
                 names += [os.path.relpath(os.path.join(folder, f), self.root) for f in files]
         return [n for n in names if n and os.path.isfile(os.path.join(self.root, n))]
 
