@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -123,6 +124,9 @@ inline Ends TcpPair() {
   const UniqueFd listener = Listener(&address);
   UniqueFd theirs(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   EXPECT_EQ(::connect(theirs.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0) << errno;
+  // The client's last ACK may still be on its way through the loopback.
+  pollfd arrival{listener.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&arrival, 1, 20'000), 1);
   UniqueFd ours(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   EXPECT_TRUE(ours.valid()) << errno;
   EXPECT_EQ(::fcntl(theirs.get(), F_SETFL, O_NONBLOCK), 0);
