@@ -23,7 +23,8 @@ struct LogStats {
   uint64_t failed = 0;   // writes and opens that a target refused (EAGAIN is none)
 };
 
-class LogThread;
+class LogLoop;
+struct LogChannelState;
 
 // One service's access log: a target and a format. Made by LogThread::Open, owned by the configuration snapshot; two
 // channels with the same target share its file. Destroyed after the last Submit (the snapshot outlives its sessions);
@@ -41,42 +42,38 @@ class LogChannel {
 
  private:
   friend class LogThread;
-  struct State;
-  struct Core;
-  LogChannel(std::shared_ptr<Core> core, std::shared_ptr<State> state);
+  LogChannel(std::shared_ptr<LogLoop> loop, std::shared_ptr<LogChannelState> state);
 
-  std::shared_ptr<Core> core_;
-  std::shared_ptr<State> state_;
+  std::shared_ptr<LogLoop> loop_;
+  std::shared_ptr<LogChannelState> state_;
 };
 
 // The thread that formats and writes the access log. Workers and handshake threads only queue; a target that is full,
 // stopped or gone costs records (counted, and told once it takes some again), never time.
 //
-// The queue holds kMaxRecords or kMaxQueuedBytes. The thread is woken when it sleeps and the queue was empty; under
-// load it takes a batch every kCoalesceMillis and gives it to the target in one write.
+// The queue holds LogQueue::kMaxRecords or kMaxBytes. The thread is woken when it sleeps and the queue was empty; under
+// load it takes a batch every few milliseconds and gives it to the target in one write.
 //
-// A target that cannot be written keeps up to kMaxPendingBytes of lines and is tried again: when poll says so, or once
-// a second after an error. Lines are never torn: the rest of one that was written in part comes first. After a gap the
-// target gets a record of its own ("dropped N records" as text, result records_dropped), and so does stderr, at most
-// once a second.
+// A target that cannot be written keeps up to LogSink::kMaxPendingBytes of lines and is tried again: when poll says so,
+// or Options::retry_nanos after an error. Lines are never torn: the rest of one that was written in part comes first.
+// After a gap the target gets a record of its own ("dropped N records" as text, result records_dropped), and so does
+// stderr, at most once a second. A file system that hangs (not one that is full) holds up the other targets as well.
 class LogThread {
  public:
-  static constexpr size_t kMaxRecords = 8192;
-  static constexpr size_t kMaxQueuedBytes = 4 << 20;
-  static constexpr size_t kMaxPendingBytes = 256 << 10;
-  static constexpr int kCoalesceMillis = 5;
+  // How long Stop() may take to write what is left.
   static constexpr int64_t kFlushNanos = 2 * sys::kNanosPerSecond;
 
   struct Options {
-    const sys::Clock* clock = &sys::Clock::System();  // names of rotated files, "once a second"
+    const sys::Clock* clock = &sys::Clock::System();  // the names of rotated files, retries
     int stdout_fd = 1;
     std::string syslog_path = "/dev/log";
+    int64_t retry_nanos = sys::kNanosPerSecond;
     // One line for the operator, no newline. Called on the log thread only; must not block. Default: stderr, unless
     // that would block.
     std::function<void(absl::string_view)> complain;
   };
 
-  // Starts the thread.
+  // Starts the thread: after the process has gone into the background, since fork() leaves threads behind.
   explicit LogThread(Options options);
   // Stop().
   ~LogThread();
@@ -100,7 +97,7 @@ class LogThread {
   LogStats stats() const;
 
  private:
-  std::shared_ptr<LogChannel::Core> core_;
+  std::shared_ptr<LogLoop> loop_;
   std::thread thread_;
 };
 
