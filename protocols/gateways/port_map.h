@@ -1,0 +1,49 @@
+#ifndef SLUICE_PROTOCOLS_GATEWAYS_PORT_MAP_H_
+#define SLUICE_PROTOCOLS_GATEWAYS_PORT_MAP_H_
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "protocols/service/exchange_observer.h"
+#include "protocols/service/service_context.h"
+#include "relay/acceptor.h"
+#include "relay/worker.h"
+
+namespace sluice::gateways {
+
+// `tcppm`: every client is connected to the one target of the service.
+//
+// Where the target is an address, or a name whose addresses are known without asking, the worker that accepted the
+// client starts the session itself and connects on its own: no thread is visited. Else a handshake thread asks the name
+// servers, and posts the session to the worker.
+//
+// Thread-safe; OnAdmitted on workers only.
+class PortMap final : public relay::AdmissionHandler, public std::enable_shared_from_this<PortMap> {
+ public:
+  explicit PortMap(std::shared_ptr<const service::ServiceContext> context) : context_(std::move(context)) {}
+
+  void OnAdmitted(relay::Worker& worker, sys::UniqueFd client, sys::SocketAddress client_address,
+                  relay::Admission admission) override;
+  relay::ConnectionBudget& budget() override { return *context_->budget; }
+
+ private:
+  // A client on its way to being a session.
+  struct Arrival {
+    sys::UniqueFd client;
+    relay::Admission admission;
+    std::unique_ptr<service::ExchangeObserver> observer;
+  };
+
+  void ResolveOnThread(relay::Worker& worker, Arrival arrival) const;
+  // The session, or nothing when it was refused.
+  std::optional<relay::Handoff> HandoffTo(std::vector<sys::SocketAddress> addresses, Arrival arrival) const;
+  bool IsOurselves(const sys::SocketAddress& target, int client) const;
+
+  const std::shared_ptr<const service::ServiceContext> context_;
+};
+
+}  // namespace sluice::gateways
+
+#endif  // SLUICE_PROTOCOLS_GATEWAYS_PORT_MAP_H_

@@ -1,0 +1,75 @@
+#include "protocols/service/exchange_observer.h"
+
+#include <utility>
+
+namespace sluice::service {
+
+namespace {
+
+// Literals: a record outlives the configuration that it came from.
+const char* LogNameOf(ServiceType type) {
+  switch (type) {
+    case ServiceType::kTcpPortMap:
+      return "TCPPM";
+  }
+  return "-";
+}
+
+}  // namespace
+
+ExchangeObserver::ExchangeObserver(std::shared_ptr<const ServiceContext> context, const sys::SocketAddress& client)
+    : context_(std::move(context)) {
+  record_.client = client;
+  record_.started_wall_nanos = sys::Clock::System().WallNanos();
+  record_.service = LogNameOf(context_->options->type);
+  record_.service_port = context_->port;
+}
+
+void ExchangeObserver::Submit(accounting::TrafficRecord record) const {
+  if (context_->log != nullptr) context_->log->Submit(std::move(record));
+}
+
+void ExchangeObserver::Refuse(accounting::ResultCode result, accounting::Phase phase, int error) {
+  record_.result = result;
+  record_.phase = phase;
+  record_.error = error;
+  record_.duration_nanos = sys::Clock::System().WallNanos() - record_.started_wall_nanos;
+  Submit(std::move(record_));
+}
+
+void ExchangeObserver::OnConnected(int upstream_fd, const sys::SocketAddress& upstream) {
+  record_.upstream = upstream;
+  record_.error = 0;  // of candidates that failed before
+  if (context_->log_addresses) record_.Addresses().external = sys::SocketAddress::OfSocket(upstream_fd);
+}
+
+void ExchangeObserver::OnConnectFailed(const sys::SocketAddress& upstream, int error) {
+  record_.upstream = upstream;
+  record_.error = error;
+}
+
+void ExchangeObserver::OnProgress(const relay::SessionReport& so_far) {
+  if (reported_ == nullptr) {
+    reported_ = std::make_unique<Reported>();
+    reported_->at = so_far.started;
+  }
+  accounting::TrafficRecord interim = record_.Clone();
+  interim.TakeReport(so_far);
+  interim.interim = true;
+  interim.bytes_from_client -= reported_->from_client;
+  interim.bytes_from_upstream -= reported_->from_upstream;
+  interim.duration_nanos = so_far.ended - reported_->at;
+  *reported_ = {so_far.from_client.bytes, so_far.from_upstream.bytes, so_far.ended};
+  Submit(std::move(interim));
+}
+
+void ExchangeObserver::OnEnd(const relay::SessionReport& report) {
+  record_.TakeReport(report);
+  if (reported_ != nullptr) {
+    record_.bytes_from_client -= reported_->from_client;
+    record_.bytes_from_upstream -= reported_->from_upstream;
+  }
+  Submit(std::move(record_));
+}
+
+}  // namespace sluice::service

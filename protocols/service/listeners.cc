@@ -1,0 +1,154 @@
+#include "protocols/service/listeners.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sys/net/listen_socket.h"
+
+namespace sluice::service {
+namespace {
+
+sys::ListenOptions ListenOptionsOf(const ServiceOptions& options, int workers, const sys::SocketAddress& address) {
+  sys::ListenOptions listen;
+  listen.address = address;
+  const int backlog = options.backlog > 0 ? options.backlog : 1 + options.maxconn / 8;
+  const int sockets = address.is_unix() ? 1 : workers;
+  listen.backlog = std::max(1, (backlog + sockets - 1) / sockets);
+  listen.reuse_port = true;
+  listen.options = options.listen_socket_options;
+  listen.device = options.listen_device;
+  return listen;
+}
+
+bool SharesWithOthers(const ServiceOptions& options) {
+  return std::any_of(options.listen_socket_options.begin(), options.listen_socket_options.end(),
+                     [](const sys::SocketOptionValue& option) {
+                       return option.option == sys::SocketOption::kSoReuseport && option.value.value_or(1) != 0;
+                     });
+}
+
+}  // namespace
+
+std::string DescribeService(const ServiceOptions& options, const sys::SocketAddress& address) {
+  return absl::StrCat(options.log_name, " ", address.ToString(), " (", options.location.file, ":",
+                      options.location.line, ")");
+}
+
+bool ListenerSet::IsListening(const sys::SocketAddress& bound) const {
+  return std::any_of(running_.begin(), running_.end(), [&](const auto& listener) { return listener->bound == bound; });
+}
+
+absl::StatusOr<ListenerPlan> ListenerSet::Plan(const Snapshot& snapshot) {
+  ListenerPlan plan;
+  for (const auto& service : snapshot.services) {
+    auto same = [&](const std::shared_ptr<Listener>& l) {
+      return l->type == service->type && l->configured == service->listen;
+    };
+    int ordinal = 0;
+    for (const ListenerPlan::Entry& entry : plan.entries) ordinal += same(entry.listener) ? 1 : 0;
+    const auto kept = std::find_if(running_.begin(), running_.end(), [&](const std::shared_ptr<Listener>& l) {
+      return same(l) && l->ordinal == ordinal;
+    });
+    if (kept != running_.end()) {
+      plan.entries.push_back({*kept, false});
+      continue;
+    }
+    auto listener = std::make_shared<Listener>();
+    listener->type = service->type;
+    listener->configured = service->listen;
+    listener->ordinal = ordinal;
+    listener->id = next_id_++;
+    const absl::Status opened = Open(*service, plan, *listener);
+    if (!opened.ok()) {
+      return absl::Status(opened.code(), absl::StrCat(service->location.file, ":", service->location.line,
+                                                      ": error: ", service->log_name, " ", service->listen.ToString(),
+                                                      ": ", opened.message()));
+    }
+    plan.entries.push_back({std::move(listener), true});
+  }
+  for (const auto& listener : running_) {
+    const bool wanted = std::any_of(plan.entries.begin(), plan.entries.end(),
+                                    [&](const ListenerPlan::Entry& entry) { return entry.listener == listener; });
+    if (!wanted) plan.dropped.push_back(listener);
+  }
+  return plan;
+}
+
+absl::Status ListenerSet::Open(const ServiceOptions& options, const ListenerPlan& plan, Listener& listener) {
+  sys::ListenOptions listen = ListenOptionsOf(options, workers_->size(), options.listen);
+  const bool unix_socket = options.listen.is_unix();
+  const bool shared_with_us =
+      options.listen.port() != 0 &&
+      (IsListening(options.listen) ||
+       std::any_of(plan.entries.begin(), plan.entries.end(),
+                   [&](const ListenerPlan::Entry& entry) { return entry.listener->configured == options.listen; }));
+  if (unix_socket && shared_with_us) return absl::AlreadyExistsError("a unix socket cannot be shared by two services");
+  sys::UniqueFd holder;
+  if (!unix_socket && !shared_with_us && !(SharesWithOthers(options) && options.listen.port() != 0)) {
+    absl::StatusOr<sys::ListenProbe> probe = sys::ProbeListenAddress(listen);
+    if (!probe.ok()) return probe.status();
+    listen.address = probe->address;
+    holder = std::move(probe->holder);
+  }
+  listener.bound = listen.address;
+  const int sockets = unix_socket ? 1 : workers_->size();
+  for (int i = 0; i < sockets; ++i) {
+    absl::StatusOr<sys::UniqueFd> socket = sys::OpenListener(listen);
+    if (!socket.ok()) return socket.status();
+    // What every accepted socket inherits, so that it need not be set on each: nothing is held back for Nagle, and
+    // urgent bytes stay in the stream.
+    sys::SetNoDelay(socket->get(), true);
+    sys::SetOobInline(socket->get());
+    listener.sockets.push_back(*std::move(socket));
+  }
+  return absl::OkStatus();
+}
+
+void ListenerSet::Commit(ListenerPlan plan, const std::vector<std::shared_ptr<relay::AdmissionHandler>>& handlers) {
+  running_.clear();
+  for (size_t i = 0; i < plan.entries.size(); ++i) {
+    const std::shared_ptr<Listener>& listener = plan.entries[i].listener;
+    running_.push_back(listener);
+    const relay::AcceptorSet::Id id = listener->id;
+    const bool deal = listener->configured.is_unix();
+    // Which worker accepts for a unix socket is a matter of spreading them.
+    const int first = deal ? static_cast<int>(id % workers_->size()) : 0;
+    const int count = deal ? 1 : workers_->size();
+    for (int w = 0; w < count; ++w) {
+      relay::Worker& worker = workers_->at(first + w);
+      if (!plan.entries[i].is_new) {
+        worker.Run([id, handler = handlers[i]](relay::Worker& here) { here.acceptors().SetHandler(id, handler); });
+        continue;
+      }
+      auto socket = std::make_shared<sys::UniqueFd>(std::move(listener->sockets[w]));
+      worker.Run([id, socket, handler = handlers[i], deal](relay::Worker& here) {
+        // Refused only without memory, when the other workers' sockets must do.
+        (void)here.acceptors().Add(id, std::move(*socket), handler, deal);
+      });
+    }
+    listener->sockets.clear();
+  }
+  for (const auto& listener : plan.dropped) Close(listener);
+}
+
+void ListenerSet::Close(const std::shared_ptr<Listener>& listener) {
+  const bool unix_socket = listener->configured.is_unix();
+  // No new client can come by the path any more; those in the queue are served.
+  if (unix_socket) sys::RemoveUnixSocket(listener->bound);
+  const int first = unix_socket ? static_cast<int>(listener->id % workers_->size()) : 0;
+  const int count = unix_socket ? 1 : workers_->size();
+  for (int w = 0; w < count; ++w) {
+    closing_->fetch_add(1);
+    workers_->at(first + w).Run([id = listener->id, closing = closing_](relay::Worker& here) {
+      here.acceptors().Close(id, [closing] { closing->fetch_sub(1); });
+    });
+  }
+}
+
+void ListenerSet::CloseAll() {
+  for (const auto& listener : running_) Close(listener);
+  running_.clear();
+}
+
+}  // namespace sluice::service

@@ -1,0 +1,89 @@
+#ifndef SLUICE_PROTOCOLS_SERVICE_LISTENERS_H_
+#define SLUICE_PROTOCOLS_SERVICE_LISTENERS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "protocols/service/snapshot.h"
+#include "relay/acceptor.h"
+#include "relay/connection_budget.h"
+#include "relay/worker_pool.h"
+#include "sys/base/unique_fd.h"
+#include "sys/net/socket_address.h"
+
+namespace sluice::service {
+
+// One listening address of one service: exactly one socket a worker (SO_REUSEPORT), or one for all where the address is
+// a unix one.
+//
+// Known by service type, configured address and port, and its ordinal among equals: a reload keeps the sockets of a
+// listener that it finds again, and the connections that wait in them, whatever else changed.
+struct Listener {
+  ServiceType type = ServiceType::kTcpPortMap;
+  sys::SocketAddress configured;
+  int ordinal = 0;
+  sys::SocketAddress bound;  // with the port that was found for port 0
+  relay::AcceptorSet::Id id = 0;
+  std::shared_ptr<relay::ConnectionBudget> budget;
+
+  // Open and not yet given to the workers; empty afterwards.
+  std::vector<sys::UniqueFd> sockets;
+};
+
+// The listeners that a new configuration wants, beside those that run: nothing has changed yet, except that new sockets
+// are open. Dropped without Commit, it leaves everything as it was.
+struct ListenerPlan {
+  struct Entry {
+    std::shared_ptr<Listener> listener;
+    bool is_new = false;
+  };
+  std::vector<Entry> entries;                      // one for each service, in their order
+  std::vector<std::shared_ptr<Listener>> dropped;  // run now and are not wanted any more
+};
+
+// Opens, keeps and closes the listening sockets of all services.
+//
+// A port in use is found by a probe bind without SO_REUSEPORT for each address that is new, before its first socket;
+// services of one configuration on the same address share it; `-olSO_REUSEPORT` says that other processes may, too.
+//
+// Main thread only.
+class ListenerSet {
+ public:
+  // `workers` must outlive this object.
+  explicit ListenerSet(relay::WorkerPool* workers) : workers_(workers) {}
+
+  // Errors name the service, its place in the configuration, and the address.
+  absl::StatusOr<ListenerPlan> Plan(const Snapshot& snapshot);
+
+  // Makes the plan the truth. handlers[i] belongs to entries[i]. Returns when every worker has been told, not when it
+  // has acted.
+  void Commit(ListenerPlan plan, const std::vector<std::shared_ptr<relay::AdmissionHandler>>& handlers);
+
+  // Closes every listener once its queue is empty (shutdown).
+  void CloseAll();
+  // Listeners that are being closed and still have sockets open.
+  int closing() const { return closing_->load(); }
+  bool IsListening(const sys::SocketAddress& bound) const;
+
+ private:
+  absl::Status Open(const ServiceOptions& options, const ListenerPlan& plan, Listener& listener);
+  void Close(const std::shared_ptr<Listener>& listener);
+
+  relay::WorkerPool* const workers_;
+  std::vector<std::shared_ptr<Listener>> running_;
+  relay::AcceptorSet::Id next_id_ = 1;
+  // Shared with the workers' callbacks, which may outlive this object by a turn.
+  std::shared_ptr<std::atomic<int>> closing_ = std::make_shared<std::atomic<int>>(0);
+};
+
+// "TCPPM 127.0.0.1:8080 (FILE:12)": how messages name a service.
+std::string DescribeService(const ServiceOptions& options, const sys::SocketAddress& address);
+
+}  // namespace sluice::service
+
+#endif  // SLUICE_PROTOCOLS_SERVICE_LISTENERS_H_

@@ -1,0 +1,26 @@
+#ifndef SLUICE_PROTOCOLS_SERVICE_SELF_LOOPS_H_
+#define SLUICE_PROTOCOLS_SERVICE_SELF_LOOPS_H_
+
+#include <vector>
+
+#include "protocols/service/snapshot.h"
+#include "sys/net/socket_address.h"
+
+namespace sluice::service {
+
+// Which relay services lead back to themselves, directly or over other services of the same configuration: each client
+// would make a chain of connections that ends when descriptors do. Told by numeric targets; a target by name is
+// compared when it is resolved. One service that relays to another one is fine, as long as it ends somewhere else.
+//
+// bound[i] is where services[i] listens. A wildcard listener is reached by every address of this machine, as far as
+// getifaddrs knows.
+//
+// Start-up and reload only.
+std::vector<bool> FindSelfLoops(const Snapshot& snapshot, const std::vector<sys::SocketAddress>& bound);
+
+// The pure part: next[i] is the service that i's target reaches, or -1.
+std::vector<bool> OnACycle(const std::vector<int>& next);
+
+}  // namespace sluice::service
+
+#endif  // SLUICE_PROTOCOLS_SERVICE_SELF_LOOPS_H_

@@ -1,0 +1,205 @@
+#include "protocols/service/server.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "protocols/accounting/log_format.h"
+#include "protocols/accounting/log_target.h"
+#include "protocols/service/self_loops.h"
+#include "sys/base/unique_fd.h"
+
+namespace sluice::service {
+namespace {
+
+absl::Status At(const ServiceOptions& options, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(options.location.file, ":", options.location.line,
+                                                  ": error: ", options.log_name, ": ", status.message()));
+}
+
+std::string LogName(const LogOptions& log) {
+  switch (log.target) {
+    case LogOptions::Target::kNone:
+    case LogOptions::Target::kStdout:
+      return "";
+    case LogOptions::Target::kSyslog:
+      return absl::StrCat("@", log.name);
+    case LogOptions::Target::kDevNull:
+      return "/dev/null";
+    case LogOptions::Target::kFile:
+      return log.name;
+  }
+  return "";
+}
+
+bool WantsAddresses(const LogOptions& log) {
+  if (log.target == LogOptions::Target::kNone) return false;
+  return log.format == "json" || absl::StrContains(log.format, "%i") || absl::StrContains(log.format, "%e");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Create(ServerOptions options) {
+  std::unique_ptr<Server> server(new Server(std::move(options)));
+  const ServerOptions& o = server->options_;
+  std::vector<std::string> notes;
+  // The handshake pool first: its threads keep the process's CPU mask.
+  absl::StatusOr<std::unique_ptr<HandshakePool>> handshakes = HandshakePool::Create(o.handshake_threads);
+  if (!handshakes.ok()) return handshakes.status();
+  server->handshakes_ = *std::move(handshakes);
+  absl::StatusOr<std::unique_ptr<relay::WorkerPool>> workers =
+      relay::WorkerPool::Create(o.workers, o.loop, o.cpus, &sys::Clock::System(), &notes);
+  if (!workers.ok()) return workers.status();
+  server->workers_ = *std::move(workers);
+  for (const std::string& note : notes) o.say(note);
+  accounting::LogThread::Options log;
+  log.complain = [say = o.say](absl::string_view line) { say(std::string(line)); };
+  server->log_ = std::make_unique<accounting::LogThread>(std::move(log));
+  server->listeners_ = std::make_unique<ListenerSet>(server->workers_.get());
+  return server;
+}
+
+Server::~Server() { Stop(); }
+
+absl::StatusOr<std::shared_ptr<dns::Resolver>> Server::MakeResolver(const Snapshot& snapshot) const {
+  dns::ResolverOptions options;
+  for (const DnsOptions::Server& server : snapshot.dns.servers) {
+    options.name_servers.push_back({.address = server.address, .tcp = server.tcp});
+  }
+  options.timeout_nanos = snapshot.dns.timeout_nanos;
+  if (snapshot.dns.cache_ipv4_entries > 0) options.cache_ipv4_entries = snapshot.dns.cache_ipv4_entries;
+  if (snapshot.dns.cache_ipv6_entries > 0) options.cache_ipv6_entries = snapshot.dns.cache_ipv6_entries;
+  for (const DnsOptions::Record& record : snapshot.dns.records) {
+    options.static_records.push_back(
+        {record.name, record.address.value_or(sys::SocketAddress::Any(sys::AddressFamily::kIpv4, 0))});
+  }
+  absl::StatusOr<std::unique_ptr<dns::Resolver>> resolver = dns::Resolver::Create(std::move(options));
+  if (!resolver.ok()) return resolver.status();
+  return std::shared_ptr<dns::Resolver>(*std::move(resolver));
+}
+
+absl::StatusOr<std::vector<std::shared_ptr<accounting::LogChannel>>> Server::OpenLogs(const Snapshot& snapshot) {
+  std::vector<std::shared_ptr<accounting::LogChannel>> channels;
+  for (const auto& service : snapshot.services) {
+    channels.emplace_back();
+    const LogOptions& log = service->log;
+    if (log.target == LogOptions::Target::kNone) continue;
+    absl::StatusOr<accounting::LogTarget> target = accounting::LogTarget::Parse(
+        LogName(log), log.rotation == 0 ? "" : std::string(1, log.rotation), log.keep_rotated);
+    if (!target.ok()) return At(*service, target.status());
+    absl::StatusOr<accounting::LogFormat> format =
+        log.format.empty() ? accounting::LogFormat() : accounting::LogFormat::Compile(log.format);
+    if (!format.ok()) return At(*service, format.status());
+    absl::StatusOr<std::unique_ptr<accounting::LogChannel>> channel = log_->Open(*target, *format);
+    if (!channel.ok()) return At(*service, channel.status());
+    channels.back() = *std::move(channel);
+  }
+  return channels;
+}
+
+absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::string>* listening) {
+  next->generation = snapshot_ == nullptr ? 1 : snapshot_->generation + 1;
+  const std::shared_ptr<const Snapshot> snapshot = std::move(next);
+  absl::StatusOr<std::shared_ptr<dns::Resolver>> resolver = MakeResolver(*snapshot);
+  if (!resolver.ok()) return resolver.status();
+  auto logs = OpenLogs(*snapshot);
+  if (!logs.ok()) return logs.status();
+  absl::StatusOr<ListenerPlan> plan = listeners_->Plan(*snapshot);
+  if (!plan.ok()) return plan.status();
+
+  // From here on nothing fails.
+  resolver_ = *std::move(resolver);
+  std::vector<sys::SocketAddress> bound;
+  for (const ListenerPlan::Entry& entry : plan->entries) bound.push_back(entry.listener->bound);
+  const std::vector<bool> loops = FindSelfLoops(*snapshot, bound);
+  std::vector<std::shared_ptr<relay::AdmissionHandler>> handlers;
+  for (size_t i = 0; i < plan->entries.size(); ++i) {
+    const ServiceOptions& options = *snapshot->services[i];
+    Listener& listener = *plan->entries[i].listener;
+    if (listener.budget == nullptr) {
+      listener.budget = std::make_shared<relay::ConnectionBudget>(
+          options.maxconn, [workers = workers_.get()] { workers->ResumeAccepting(); });
+      budgets_.push_back(listener.budget);
+    } else {
+      listener.budget->SetLimit(options.maxconn);
+    }
+    auto context = std::make_shared<ServiceContext>();
+    context->snapshot = snapshot;
+    context->options = &options;
+    context->outgoing = {options.external_ipv4, options.external_ipv6, options.outgoing_device,
+                         options.upstream_socket_options};
+    context->port = listener.bound.is_ip() ? listener.bound.port() : 0;
+    context->budget = listener.budget;
+    context->log = (*logs)[i];
+    context->log_addresses = WantsAddresses(options.log);
+    context->resolver = resolver_;
+    context->handshakes = handshakes_.get();
+    context->leads_to_itself = loops[i];
+    if (loops[i]) {
+      options_.say(absl::StrCat(DescribeService(options, listener.bound),
+                                ": warning: its target leads back to this service; its clients are refused"));
+    }
+    handlers.push_back(options_.make_handler(context));
+    listening->push_back(absl::StrCat("listening ", options.log_name, " ", listener.bound.ToString()));
+  }
+  listeners_->Commit(*std::move(plan), handlers);
+  if (snapshot_ != nullptr) log_->Reopen();
+  snapshot_ = snapshot;
+  budgets_.erase(std::remove_if(budgets_.begin(), budgets_.end(),
+                                [](const auto& budget) { return budget.use_count() == 1 && budget->used() == 0; }),
+                 budgets_.end());
+  return absl::OkStatus();
+}
+
+void Server::Start() { workers_->Start(); }
+
+void Server::SayIfGrown(int64_t now, int64_t& seen, const std::string& what) {
+  if (now > seen) options_.say(absl::StrCat(what, " (", now - seen, " times in the last second)"));
+  seen = now;
+}
+
+void Server::Watch() {
+  Seen now;
+  int64_t slowest = 0;
+  for (int i = 0; i < workers_->size(); ++i) {
+    const relay::Worker& worker = workers_->at(i);
+    now.descriptor_pauses += worker.acceptor_stats().descriptor_pauses.value();
+    now.full_pauses += worker.acceptor_stats().full_pauses.value();
+    now.slow_turns += worker.stats().slow_turns.value();
+    slowest = std::max(slowest, worker.stats().slowest_turn_nanos.value());
+  }
+  now.shed = handshakes_->stats().shed;
+  SayIfGrown(now.descriptor_pauses, seen_.descriptor_pauses,
+             "descriptors run short, accepting pauses: raise the open files limit or lower maxconn");
+  SayIfGrown(now.full_pauses, seen_.full_pauses, absl::StrCat("maxconn reached, clients wait in the backlog"));
+  SayIfGrown(now.shed, seen_.shed, "no handshake thread in time, clients were refused: raise --handshake-threads");
+  SayIfGrown(now.slow_turns, seen_.slow_turns,
+             absl::StrCat("a worker's turn took over 10 ms (the slowest so far ", slowest / sys::kNanosPerMilli,
+                          " ms): the machine is overloaded or paused"));
+}
+
+void Server::StopAccepting() { listeners_->CloseAll(); }
+
+int Server::connections() const {
+  int sum = 0;
+  for (const auto& budget : budgets_) sum += budget->used();
+  return sum;
+}
+
+bool Server::idle() const { return listeners_->closing() == 0 && connections() == 0; }
+
+void Server::EndSessions() {
+  for (int i = 0; i < workers_->size(); ++i) {
+    workers_->at(i).Run([](relay::Worker& worker) { worker.engine().EndAll(relay::EndCode::kShutDown); });
+  }
+}
+
+void Server::Stop() {
+  // What handshake threads wait for ends first, then they do, then nobody posts to the workers any more.
+  if (handshakes_ != nullptr) handshakes_->Stop();
+  if (workers_ != nullptr) workers_->Stop();
+  if (log_ != nullptr) log_->Stop();
+}
+
+}  // namespace sluice::service

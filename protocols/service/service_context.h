@@ -1,0 +1,39 @@
+#ifndef SLUICE_PROTOCOLS_SERVICE_SERVICE_CONTEXT_H_
+#define SLUICE_PROTOCOLS_SERVICE_SERVICE_CONTEXT_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "protocols/accounting/log_thread.h"
+#include "protocols/dns/resolver.h"
+#include "protocols/service/handshake_pool.h"
+#include "protocols/service/snapshot.h"
+#include "relay/connection_budget.h"
+#include "relay/handoff.h"
+
+namespace sluice::service {
+
+// One running service: its options, with what the process gives to it. Made by the server at start and at each reload;
+// held by the service's handler and by each of its exchanges, so that everything a session refers to lives until the
+// last one has ended, however often the configuration was replaced meanwhile.
+//
+// Immutable; what it points to is thread-safe.
+struct ServiceContext {
+  std::shared_ptr<const Snapshot> snapshot;
+  const ServiceOptions* options = nullptr;  // in the snapshot
+  relay::OutgoingOptions outgoing;
+  uint16_t port = 0;  // the bound one (`-p0`), 0 for unix
+
+  // Kept over reloads while the listener is: connections count on.
+  std::shared_ptr<relay::ConnectionBudget> budget;
+  std::shared_ptr<accounting::LogChannel> log;  // null: no records
+  bool log_addresses = false;  // the log's format asks for our own addresses, which cost a call and memory each
+  std::shared_ptr<dns::Resolver> resolver;
+  HandshakePool* handshakes = nullptr;  // outlives all contexts
+  // The target leads back here, directly or over other services of ours (SelfLoops): clients are refused.
+  bool leads_to_itself = false;
+};
+
+}  // namespace sluice::service
+
+#endif  // SLUICE_PROTOCOLS_SERVICE_SERVICE_CONTEXT_H_
