@@ -41,7 +41,7 @@ def read_cases(xml_text, label):
     for element in ElementTree.fromstring(xml_text).iter('testcase'):
         names = [n for n in (element.get('classname'), element.get('name')) if n]
         # A script that knows no cases is one case, named after its target by Bazel.
-        name = label if len(names) == 1 and names[0] in label else '%s %s' % (label, '.'.join(names))
+        name = label if names == [label[2:].replace(':', '/')] else '%s %s' % (label, '.'.join(names))
         faults = element.findall('failure') + element.findall('error')
         skipped = element.find('skipped')
         if faults:

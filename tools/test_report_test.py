@@ -85,8 +85,8 @@ class CasesTest(Folder):
         self.assertIn('Expected equality', cases[3].detail)
 
     def test_script_without_cases_is_one_case(self):
-        self.assertEqual(test_report.read_cases(GENERATED % (0, ''), '//tools/x_test:x_test'),
-                         [('//tools/x_test:x_test', 'passed', '')])
+        self.assertEqual(test_report.read_cases(GENERATED % (0, ''), '//tools:x_test'),
+                         [('//tools:x_test', 'passed', '')])
         failed = test_report.read_cases(GENERATED % (1, '<error message="exited with error code 1"/>'), '//t:x')
         self.assertEqual([c.outcome for c in failed], ['failed'])
 
