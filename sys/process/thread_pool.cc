@@ -142,6 +142,8 @@ void ThreadPool::Keep() {
 // False when the system gives no more.
 bool ThreadPool::MakeThreads() {
   while (wanted_ > 0 && !stopping_) {
+    // Counted as one or the other at any moment, for a Submit() meanwhile adds them up.
+    --wanted_;
     ++stats_.threads;
     mutex_.Unlock();
     pthread_t thread;
@@ -149,10 +151,10 @@ bool ThreadPool::MakeThreads() {
     mutex_.Lock();
     if (error != 0) {
       --stats_.threads;
+      ++wanted_;
       ++stats_.create_failed;
       return false;
     }
-    --wanted_;
     stats_.most_threads_seen = std::max(stats_.most_threads_seen, stats_.threads);
   }
   return true;
