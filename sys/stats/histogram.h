@@ -13,8 +13,9 @@ namespace sluice::sys {
 // two, so that a percentile is told to within 1/16 (6.25%) of its value; values under 16 are told exactly. Negative
 // values count as 0, those from 2^62 on as the largest.
 //
-// Add() costs a few instructions. Like Counter: one writer, any reader; percentiles of a histogram that is written
-// meanwhile are those of some moment nearby.
+// Add() costs a few instructions. Percentiles of a histogram that is written meanwhile are those of some moment nearby.
+//
+// Threads: one writer at a time, any readers, as with Counter.
 class Histogram {
  public:
   static constexpr int kPerPowerOfTwo = 16;
