@@ -1,0 +1,104 @@
+"""Three network namespaces, linked by veth:  client 10.0.1.2 - 10.0.1.1 proxy 10.0.2.1 - 10.0.2.2 origin.
+
+The namespaces have no names: each is held by a process and entered through /proc/PID/ns/net, so nothing has to be
+mounted and nothing outlives its holder. They are built anew for every run, so that no run meets the ports in TIME_WAIT,
+the routes' learned metrics or the sockets of another.
+"""
+
+import subprocess
+
+ROLES = ("client", "proxy", "origin")
+CLIENT_IP, PROXY_IP, PROXY_ORIGIN_SIDE_IP, ORIGIN_IP = "10.0.1.2", "10.0.1.1", "10.0.2.1", "10.0.2.2"
+CONGESTION_CONTROL = "reno"
+
+_LINKS = {  # interface -> (role, address, default gateway)
+    "client0": ("client", CLIENT_IP, PROXY_IP),
+    "proxy0": ("proxy", PROXY_IP, None),
+    "proxy1": ("proxy", PROXY_ORIGIN_SIDE_IP, None),
+    "origin0": ("origin", ORIGIN_IP, PROXY_ORIGIN_SIDE_IP),
+}
+
+_SETTINGS = [
+    f"net.ipv4.tcp_congestion_control={CONGESTION_CONTROL}",
+    "net.core.somaxconn=65535",
+    "net.ipv4.tcp_max_syn_backlog=65535",
+    "net.ipv4.ip_local_port_range=1024 65535",
+    "net.ipv4.tcp_tw_reuse=1",
+]
+
+
+class NetworkError(Exception):
+    pass
+
+
+class Network:
+    """Built by the constructor, taken down by close().
+
+    `cpus` maps a role to the CPU that is to do its receive work, by RPS; None leaves that work to whichever CPU sends.
+    """
+
+    def __init__(self, children, cpus=None, forwarding=False):
+        self._children = children
+        self._holders = {}
+        try:
+            for role in ROLES:
+                self._holders[role] = self._hold()
+            self._link()
+            for role in ROLES:
+                self._configure(role, forwarding and role == "proxy")
+            self.steered = bool(cpus) and all([self._steer(name, cpus[role]) for name, (role, *_) in _LINKS.items()])
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self):
+        for holder in self._holders.values():
+            self._children.stop(holder, grace=0)
+        self._holders = {}
+
+    def holder(self, role):
+        """A process of the role's namespace."""
+        return self._holders[role].pid
+
+    def inside(self, role, argv):
+        """The command that runs `argv` in the role's namespace. It keeps its process id through exec."""
+        return ["nsenter", f"--net=/proc/{self.holder(role)}/ns/net", "--"] + list(argv)
+
+    def _hold(self):
+        script = "echo held; exec sleep infinity"
+        holder = self._children.start(
+            ["unshare", "--net", "sh", "-c", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE
+        )
+        if holder.stdout.readline() != b"held\n":
+            said = holder.stderr.read().decode().strip()
+            self._children.stop(holder, grace=0)
+            raise NetworkError(f"no network namespace: {said} (it takes root, or a user namespace of one's own)")
+        return holder
+
+    def _link(self):
+        for end, peer, role in (("proxy0", "client0", "client"), ("proxy1", "origin0", "origin")):
+            self._run("proxy", f"ip link add {end} mtu 1500 type veth peer name {peer} mtu 1500 netns {self.holder(role)}")
+
+    def _configure(self, role, forwarding):
+        commands = ["ip link set lo up"]
+        for setting in _SETTINGS + [f"net.ipv4.ip_forward={int(forwarding)}"]:
+            commands.append(f"sysctl -qw '{setting}'")
+        # No duplicate address detection, no router solicitations during a run; a kernel without IPv6 is as good.
+        commands.append("sysctl -qw net.ipv6.conf.all.disable_ipv6=1 2>/dev/null || true")
+        for name, (owner, address, gateway) in _LINKS.items():
+            if owner == role:
+                commands += [f"ip addr add {address}/24 dev {name}", f"ip link set {name} up"]
+                commands += [f"ip route add default via {gateway}"] if gateway else []
+        self._run(role, "\n".join(commands))
+
+    def _steer(self, name, cpu):
+        """What the interface receives is handled on `cpu`. False where sysfs cannot be mounted."""
+        script = f"mount -t sysfs none /sys && printf '%x' {1 << cpu} > /sys/class/net/{name}/queues/rx-0/rps_cpus"
+        argv = self.inside(_LINKS[name][0], ["unshare", "--mount", "sh", "-ec", script])
+        return subprocess.run(argv, capture_output=True).returncode == 0
+
+    def _run(self, role, script):
+        done = subprocess.run(self.inside(role, ["sh", "-ec", script]), capture_output=True, text=True)
+        if done.returncode:
+            raise NetworkError(f"setting up the {role}'s network: {done.stderr.strip()}")

@@ -1,0 +1,42 @@
+"""A CPU profile of the proxy's CPU, taken in the tail of a run: never in the part that is measured."""
+
+import os
+import subprocess
+
+SECONDS = 2
+
+
+def profiler(folder, prefix):
+    """For rounds.run_all: writes PREFIX-SCENARIO-PROXY.perf.txt into `folder`."""
+
+    def for_run(proxy, scenario):
+        if scenario.work == "connections":
+            return None
+        name = os.path.join(folder, f"{prefix}-{scenario.name}-{proxy.name}.perf.txt")
+        return lambda cpu: _record(cpu, name)
+
+    return for_run
+
+
+def _record(cpu, name):
+    data = name + ".data"
+    record = ["perf", "record", "-q", "-F", "4999", "-C", str(cpu), "-g", "-o", data, "--", "sleep", str(SECONDS)]
+    try:
+        recorded = subprocess.run(record, capture_output=True, text=True)
+        if recorded.returncode:
+            text = "perf record failed: " + recorded.stderr
+        else:
+            text = _report(data, ["--no-children", "-F", "overhead,comm,sym"])
+            text += "\n\nWith callees (inclusive):\n" + _report(data, ["--children", "-F", "overhead_children,overhead,sym"])
+    except FileNotFoundError:
+        text = "perf is not installed: apt-get install linux-perf\n"
+    with open(name, "w") as file:
+        file.write(text)
+    if os.path.exists(data):
+        os.unlink(data)
+
+
+def _report(data, options):
+    argv = ["perf", "report", "--stdio", "-q", "-g", "none", "--percent-limit", "0.4", "-i", data, *options]
+    lines = subprocess.run(argv, capture_output=True, text=True).stdout.splitlines()
+    return "\n".join(line.rstrip() for line in lines if line.strip()) + "\n"

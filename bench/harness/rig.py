@@ -1,0 +1,153 @@
+"""One run: a fresh network, the origin, the proxy, the load, and what was measured."""
+
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+from harness import counters, network, procfs
+from harness.proxy import Target
+
+LISTEN_PORT = 8000
+ORIGIN_PORTS = {"pingpong": 7001, "source": 7002, "sink": 7003, "echo": 7004, "idle": 7005}
+_CHECK_BYTES = 8 << 20
+
+
+class RunError(Exception):
+    """The run could not be made: what and why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """What all runs of a session share."""
+
+    children: object  # processes.Children
+    binaries: str
+    proxy_cpu: int
+    load_cpu: int
+    warmup: float
+    seconds: float
+    tail: float
+    steer: bool  # receive work to the role's CPU
+    repeats: int  # of a disturbed run
+    patience: float  # how long to wait before a run for other programs to leave the machine alone
+
+    def loadtool(self):
+        return os.path.join(self.binaries, "bench/load/loadtool")
+
+
+class Rig:
+    """A network with an origin and a proxy in it. Use as a context manager."""
+
+    def __init__(self, setup, proxy, mode, connections):
+        self.setup = setup
+        self.proxy = proxy
+        self._mode = mode
+        self._connections = connections
+        self._started = []
+
+    def __enter__(self):
+        self.folder = tempfile.mkdtemp(prefix="sluice-bench-")
+        self._network = None
+        try:
+            self._build()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for child in reversed(self._started):
+            # Killed, not asked: a drain would only be waited for.
+            self.setup.children.stop(child, grace=0)
+        if self._network:
+            self._network.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _build(self):
+        setup = self.setup
+        cpus = {"client": setup.load_cpu, "proxy": setup.proxy_cpu, "origin": setup.load_cpu}
+        forwarding = not self.proxy.program
+        self._network = network.Network(setup.children, cpus if setup.steer else None, forwarding)
+        self.steered = self._network.steered
+        self.origin_counters = counters.Counters(os.path.join(self.folder, "origin.counters"))
+        modes = [f"{mode}={port}" for mode, port in ORIGIN_PORTS.items()]
+        origin = self.load("origin", [f"--counters={self.origin_counters.path}", *modes], role="origin")
+        if not self.origin_counters.wait(counters.RUNNING, origin, 5):
+            raise RunError("the origin did not start: " + self._said(origin))
+        self.proxy_session = None
+        if self.proxy.program:
+            self._start_proxy()
+
+    def _start_proxy(self):
+        folder = os.path.join(self.folder, "proxy")
+        os.mkdir(folder)
+        target = Target(
+            listen_ip=network.PROXY_IP,
+            listen_port=LISTEN_PORT,
+            origin_ip=network.ORIGIN_IP,
+            origin_port=ORIGIN_PORTS[self._mode],
+            folder=folder,
+            program=self.proxy.find(self.setup.binaries),
+            connections=self._connections,
+        )
+        errors = os.path.join(folder, "stderr")
+        with open(errors, "wb") as file:
+            child = self.start("proxy", self.setup.proxy_cpu, self.proxy.command(target), stdout=subprocess.DEVNULL,
+                               stderr=file)
+        deadline = time.monotonic() + 10
+        while not procfs.listens(self._network.holder("proxy"), LISTEN_PORT):
+            if child.poll() is not None or time.monotonic() > deadline:
+                with open(errors, errors="replace") as file:
+                    raise RunError(f"{self.proxy.name} does not listen: {file.read()[-600:].strip()}")
+            time.sleep(0.005)
+        self.proxy_session = child.pid
+
+    def start(self, role, cpu, argv, **popen):
+        popen.setdefault("stdin", subprocess.DEVNULL)
+        child = self.setup.children.start(self._network.inside(role, argv), cpu, **popen)
+        self._started.append(child)
+        return child
+
+    def load(self, command, arguments, role="client", **popen):
+        """Starts a loadtool command."""
+        popen.setdefault("stdout", subprocess.PIPE)
+        popen.setdefault("stderr", subprocess.PIPE)
+        return self.start(role, self.setup.load_cpu, [self.setup.loadtool(), command, *arguments], **popen)
+
+    def connect(self):
+        """The option that tells loadtool where to go."""
+        if self.proxy.program:
+            return f"--connect={network.PROXY_IP}:{LISTEN_PORT}"
+        return f"--connect={network.ORIGIN_IP}:{ORIGIN_PORTS[self._mode]}"
+
+    def finish(self, child, patience=60):
+        """The JSON that a loadtool command prints when it ends."""
+        try:
+            output, errors = child.communicate(timeout=patience)
+        except subprocess.TimeoutExpired:
+            raise RunError("the load does not end") from None
+        if not output.strip():
+            raise RunError("the load failed: " + errors.decode(errors="replace").strip()[-300:])
+        return json.loads(output.splitlines()[-1])
+
+    def check(self, arguments):
+        """Whether the bytes that pass are the right ones: RunError if not."""
+        result = self.finish(self.load("check", [self.connect(), *arguments]))
+        if not result["ok"]:
+            raise RunError(f"{self.proxy.name} does not pass the bytes: {result}")
+
+    @staticmethod
+    def _said(child):
+        return child.stderr.read().decode(errors="replace").strip() if child.poll() is not None else "not ready in time"
+
+
+def check_proxy(setup, proxy):
+    """Bodies both ways at once with a half-close at the end, and a long one down: RunError unless all is as it was."""
+    with Rig(setup, proxy, "echo", 4) as rig:
+        rig.check([f"--send={_CHECK_BYTES}"])
+    with Rig(setup, proxy, "source", 4) as rig:
+        rig.check([f"--receive={_CHECK_BYTES}"])

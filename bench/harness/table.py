@@ -1,0 +1,42 @@
+"""The file of raw figures: CSV, one row a run, with what was measured and where in comment lines above."""
+
+import csv
+import json
+
+FIELDS = (
+    "time scenario proxy round attempt failed disturbed foreign steal steered window rate cpu_per_unit own_per_unit "
+    "proxy_cpu_busy load_cpu_busy pace p50_us p99_us errors peak_pss peak_rss softnet_drops connections "
+    "user_per_connection pss_per_connection kernel_per_connection base_pss"
+).split()
+_TEXT = {"time", "scenario", "proxy", "failed", "pace"}
+
+
+class Writer:
+    """Each row is on disk when add() returns: an interrupted session leaves what it has measured."""
+
+    def __init__(self, path, about):
+        self._file = open(path, "w", newline="")
+        self._file.write(f"# {json.dumps(about)}\n")
+        self._writer = csv.DictWriter(self._file, FIELDS)
+        self._writer.writeheader()
+        self._file.flush()
+
+    def add(self, row):
+        self._writer.writerow({k: f"{v:.6g}" if isinstance(v, float) and abs(v) < 1e5 else v for k, v in row.items()})
+        self._file.flush()
+
+    def close(self):
+        self._file.close()
+
+
+def read(path):
+    """(about, rows) of a file that Writer made; numbers as floats, what is missing as None."""
+    with open(path, newline="") as file:
+        first = file.readline()
+        if not first.startswith("# {"):
+            raise ValueError(f"{path} is not a file of raw figures: its first line does not say what was measured")
+        about = json.loads(first[2:])
+        rows = []
+        for raw in csv.DictReader(file):
+            rows.append({k: (v if k in _TEXT else float(v)) if v != "" else None for k, v in raw.items()})
+    return about, rows

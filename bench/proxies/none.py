@@ -1,0 +1,5 @@
+"""No proxy: the client straight to the origin, its packets forwarded by the proxy's CPU in the kernel."""
+
+from harness.proxy import Proxy
+
+PROXIES = [Proxy("none", "no proxy; the proxy's CPU forwards packets and ends no connection", program="")]
