@@ -20,7 +20,7 @@ enum class CloseKind : uint8_t {
   kDiscard,  // its end is still to come: shut our side, read and discard what arrives until the end or LINGER, then
              // close. A plain close with unread input would send a reset, which destroys the tail that the other side
              // has not read
-  kReset,  // the other leg broke: pass the abort on as a reset, unless bytes are still in the send queue
+  kReset,    // the other leg broke: pass the abort on as a reset, unless bytes are still in the send queue
 };
 
 // How each leg is closed once both flows have ended; relay/README.md has the table with its reasons. Pure.

@@ -1,7 +1,9 @@
 #ifndef SLUICE_RELAY_GRACE_DELAY_H_
 #define SLUICE_RELAY_GRACE_DELAY_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "relay/relay_options.h"
 #include "sys/thread/clock.h"
@@ -27,8 +29,8 @@ class GraceDelay {
       bytes_ = 0;
     }
     ++reads_;
-    bytes_ += bytes;
-    return reads_ >= static_cast<uint32_t>(options.reads) && bytes_ <= int64_t{reads_} * options.traffic_bytes;
+    bytes_ = static_cast<uint32_t>(std::min<int64_t>(std::numeric_limits<uint32_t>::max(), bytes_ + bytes));
+    return reads_ >= static_cast<uint32_t>(options.reads) && int64_t{bytes_} <= int64_t{reads_} * options.traffic_bytes;
   }
 
   void OnOtherDirectionRead() {
@@ -39,7 +41,7 @@ class GraceDelay {
  private:
   uint32_t second_ = 0;
   uint32_t reads_ = 0;
-  int64_t bytes_ = 0;
+  uint32_t bytes_ = 0;  // stays at its most: 4 GB in a second is no small packet stream
 };
 
 }  // namespace sluice::relay

@@ -16,11 +16,9 @@ namespace sluice::relay {
 class RestBuffer {
  public:
   RestBuffer() = default;
-  RestBuffer(RestBuffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), total_(std::exchange(other.total_, nullptr)) {}
+  RestBuffer(RestBuffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
   RestBuffer& operator=(RestBuffer&& other) noexcept {
     std::swap(data_, other.data_);
-    std::swap(total_, other.total_);
     return *this;
   }
   ~RestBuffer() { Clear(); }
@@ -31,9 +29,9 @@ class RestBuffer {
     if (data_ == nullptr) return false;
     data_->size = size;
     data_->offset = 0;
+    data_->total = total;
     std::memcpy(data_ + 1, bytes, size);
-    total_ = total;
-    *total_ += size;
+    *total += size;
     return true;
   }
 
@@ -50,7 +48,7 @@ class RestBuffer {
 
   void Clear() {
     if (data_ == nullptr) return;
-    *total_ -= data_->size;
+    *data_->total -= data_->size;
     std::free(std::exchange(data_, nullptr));
   }
 
@@ -58,9 +56,9 @@ class RestBuffer {
   struct Block {
     uint32_t size;
     uint32_t offset;
+    int64_t* total;
   };
   Block* data_ = nullptr;
-  int64_t* total_ = nullptr;
 };
 
 }  // namespace sluice::relay

@@ -18,11 +18,11 @@ int DistanceToOccupied(uint64_t occupied, uint32_t from) {
 TimerWheel::TimerWheel(Tick now) : now_(now) { heads_.fill(kNil); }
 
 void TimerWheel::Reserve(Id count) {
-  if (nodes_.size() < count) nodes_.resize(count);
+  while (chunks_.size() * kChunk < count) chunks_.push_back(std::make_unique<Node[]>(kChunk));
 }
 
 void TimerWheel::Link(Id id) {
-  Node& node = nodes_[id];
+  Node& node = At(id);
   const Tick delta = node.when - now_;
   int level = 0;
   while (level + 1 < kLevels && delta >= (Tick{1} << ((level + 1) * kSlotBits))) ++level;
@@ -30,25 +30,25 @@ void TimerWheel::Link(Id id) {
   node.slot = static_cast<uint16_t>(level * kSlots + slot);
   node.previous = kNil;
   node.next = heads_[node.slot];
-  if (node.next != kNil) nodes_[node.next].previous = id;
+  if (node.next != kNil) At(node.next).previous = id;
   heads_[node.slot] = id;
   occupied_[level] |= uint64_t{1} << slot;
 }
 
 void TimerWheel::Unlink(Id id) {
-  Node& node = nodes_[id];
+  Node& node = At(id);
   if (node.previous != kNil) {
-    nodes_[node.previous].next = node.next;
+    At(node.previous).next = node.next;
   } else {
     heads_[node.slot] = node.next;
     if (node.next == kNil) occupied_[node.slot / kSlots] &= ~(uint64_t{1} << (node.slot % kSlots));
   }
-  if (node.next != kNil) nodes_[node.next].previous = node.previous;
+  if (node.next != kNil) At(node.next).previous = node.previous;
   node.slot = kIdle;
 }
 
 void TimerWheel::Arm(Id id, Tick when) {
-  Node& node = nodes_[id];
+  Node& node = At(id);
   if (node.slot != kIdle) {
     if (node.when == when) return;
     Unlink(id);
@@ -61,7 +61,7 @@ void TimerWheel::Arm(Id id, Tick when) {
 }
 
 void TimerWheel::Disarm(Id id) {
-  if (nodes_[id].slot == kIdle) return;
+  if (At(id).slot == kIdle) return;
   Unlink(id);
   --armed_count_;
 }
@@ -73,7 +73,7 @@ void TimerWheel::Cascade(int level) {
   heads_[level * kSlots + slot] = kNil;
   occupied_[level] &= ~(uint64_t{1} << slot);
   while (id != kNil) {
-    const uint32_t next = nodes_[id].next;
+    const uint32_t next = At(id).next;
     Link(id);
     id = next;
   }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace sluice::relay {
@@ -11,7 +12,7 @@ namespace sluice::relay {
 // millisecond. Arming and disarming touch one list each; a tick that has nothing costs nothing (a bitmap a level finds
 // the next one).
 //
-// Timers are numbers, not objects: the worker uses three numbers a session slot. A timer costs 12 bytes.
+// Timers are numbers, not objects: the worker uses three numbers a session slot. A timer costs 16 bytes.
 //
 // A timer never fires early; it fires in the first Advance() at or after its tick. The reach is kReachTicks (4.6
 // hours): one armed for later fires then, and its owner, who must compare with its own deadline anyway (idle times move
@@ -36,7 +37,7 @@ class TimerWheel {
   // Fires at `when`, or at the next tick if that is past. Re-arms an armed one. REQUIRES: id < reserved count.
   void Arm(Id id, Tick when);
   void Disarm(Id id);
-  bool armed(Id id) const { return nodes_[id].slot != kIdle; }
+  bool armed(Id id) const { return At(id).slot != kIdle; }
 
   // Moves to `now` and appends the ids that are due, now disarmed, to `due`.
   void Advance(Tick now, std::vector<Id>& due);
@@ -59,13 +60,17 @@ class TimerWheel {
     uint16_t slot = kIdle;  // level * kSlots + slot
   };
 
+  // In chunks: growing moves nothing and leaves no old copy behind.
+  static constexpr Id kChunk = 256;
+  Node& At(Id id) { return chunks_[id / kChunk][id % kChunk]; }
+  const Node& At(Id id) const { return chunks_[id / kChunk][id % kChunk]; }
   void Link(Id id);
   void Unlink(Id id);
   void Cascade(int level);
 
   Tick now_;
   int armed_count_ = 0;
-  std::vector<Node> nodes_;
+  std::vector<std::unique_ptr<Node[]>> chunks_;
   std::array<uint32_t, kLevels * kSlots> heads_;
   std::array<uint64_t, kLevels> occupied_{};
 };
