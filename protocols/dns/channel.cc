@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "protocols/dns/wire.h"
@@ -21,50 +22,9 @@
 namespace sluice::dns {
 namespace {
 
-// Socket functions for c-ares. Its own set close-on-exec after the fact, which a fork elsewhere can overtake.
-ares_socket_t OpenSocket(int family, int type, int protocol, void*) {
-  const int fd = ::socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
-  if (fd >= 0 && type == SOCK_STREAM) {
-    const int on = 1;
-    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  }
-  return fd;
-}
-
-int CloseSocket(ares_socket_t fd, void*) { return ::close(fd); }
-
-// `argument` is the server's address: what c-ares passes has lost the scope of a link-local one.
-int ConnectSocket(ares_socket_t fd, const sockaddr*, ares_socklen_t, void* argument) {
-  sockaddr_storage storage;
-  const socklen_t length = static_cast<const sys::SocketAddress*>(argument)->ToSockaddr(storage);
-  return ::connect(fd, reinterpret_cast<const sockaddr*>(&storage), length);
-}
-
 bool IsAnswer(const uint8_t* message, ssize_t length) {
   return length >= static_cast<ssize_t>(kHeaderBytes) && ((message[2] << 8) & kResponseFlag) != 0;
 }
-
-// `from` is given for datagrams only. c-ares 1.18 looks neither at the QR bit nor kindly at empty datagrams, so what
-// is no answer ends here.
-ares_ssize_t ReceiveFrom(ares_socket_t fd, void* data, size_t size, int flags, sockaddr* from, ares_socklen_t* length,
-                         void*) {
-  constexpr int kDatagramsPerCall = 64;  // then epoll tells again
-  for (int i = 0; i < kDatagramsPerCall; ++i) {
-    const ssize_t count = ::recvfrom(fd, data, size, flags, from, length);
-    if (count < 0 || from == nullptr || IsAnswer(static_cast<const uint8_t*>(data), count)) return count;
-  }
-  errno = EAGAIN;
-  return -1;
-}
-
-ares_ssize_t SendVector(ares_socket_t fd, const iovec* parts, int count, void*) {
-  msghdr message{};
-  message.msg_iov = const_cast<iovec*>(parts);
-  message.msg_iovlen = static_cast<size_t>(count);
-  return ::sendmsg(fd, &message, MSG_NOSIGNAL);
-}
-
-constexpr ares_socket_functions kSocketFunctions = {OpenSocket, CloseSocket, ConnectSocket, ReceiveFrom, SendVector};
 
 Outcome OutcomeOfAres(int status) {
   switch (status) {
@@ -104,6 +64,69 @@ int SetServer(ares_channel channel, const NameServer& server) {
 
 }  // namespace
 
+// Socket functions for c-ares. Its own set close-on-exec after the fact, which a fork elsewhere can overtake. The last
+// argument is the channel.
+struct Channel::Sockets {
+  static ares_socket_t Open(int family, int type, int protocol, void* argument) {
+    const int fd = ::socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
+    if (fd < 0) return fd;
+    if (type == SOCK_DGRAM) {
+      static_cast<Channel*>(argument)->datagram_fd_ = fd;
+    } else {
+      const int on = 1;
+      ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
+    return fd;
+  }
+
+  static int Close(ares_socket_t fd, void* argument) {
+    Channel& channel = *static_cast<Channel*>(argument);
+    if (channel.datagram_fd_ == fd) {
+      channel.datagram_fd_ = -1;
+      channel.refused_ = false;
+    }
+    return ::close(fd);
+  }
+
+  // The address that c-ares passes has lost the scope of a link-local one.
+  static int Connect(ares_socket_t fd, const sockaddr*, ares_socklen_t, void* argument) {
+    sockaddr_storage storage;
+    const socklen_t length = static_cast<Channel*>(argument)->address_.ToSockaddr(storage);
+    return ::connect(fd, reinterpret_cast<const sockaddr*>(&storage), length);
+  }
+
+  // c-ares 1.18 looks neither at the QR bit nor kindly at empty datagrams, so a datagram that is no answer ends here.
+  static ares_ssize_t Receive(ares_socket_t fd, void* data, size_t size, int flags, sockaddr* from,
+                              ares_socklen_t* length, void* argument) {
+    Channel& channel = *static_cast<Channel*>(argument);
+    if (fd != channel.datagram_fd_) return ::recvfrom(fd, data, size, flags, from, length);
+    constexpr int kDatagramsPerCall = 64;  // then epoll tells again
+    for (int i = 0; i < kDatagramsPerCall && !channel.refused_; ++i) {
+      const ssize_t count = ::recvfrom(fd, data, size, flags, from, length);
+      if (count < 0 || IsAnswer(static_cast<const uint8_t*>(data), count)) return count;
+    }
+    errno = std::exchange(channel.refused_, false) ? ECONNREFUSED : EAGAIN;
+    return -1;
+  }
+
+  // ECONNREFUSED of a datagram is the answer to an earlier one. c-ares would take it for a failure of this one alone,
+  // and wait for the earlier; so it is kept for Receive, which it does believe for all of them.
+  static ares_ssize_t Send(ares_socket_t fd, const iovec* parts, int count, void* argument) {
+    Channel& channel = *static_cast<Channel*>(argument);
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(parts);
+    message.msg_iovlen = static_cast<size_t>(count);
+    const ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL);
+    if (sent >= 0 || errno != ECONNREFUSED || fd != channel.datagram_fd_) return sent;
+    channel.refused_ = true;
+    ares_ssize_t whole = 0;
+    for (int i = 0; i < count; ++i) whole += static_cast<ares_ssize_t>(parts[i].iov_len);
+    return whole;
+  }
+
+  static constexpr ares_socket_functions kFunctions = {Open, Close, Connect, Receive, Send};
+};
+
 struct Channel::Pending {
   Channel* channel;
   uint64_t cookie;
@@ -138,7 +161,7 @@ absl::StatusOr<std::unique_ptr<Channel>> Channel::Create(const NameServer& serve
     return absl::InternalError(
         absl::StrCat("cannot set up DNS for the name server ", server.address.ToString(), ": ", ares_strerror(status)));
   }
-  ares_set_socket_functions(channel->ares_, &kSocketFunctions, &channel->address_);
+  ares_set_socket_functions(channel->ares_, &Sockets::kFunctions, channel.get());
   return channel;
 }
 
@@ -159,6 +182,7 @@ void Channel::Ask(absl::string_view name, RecordType type, uint64_t cookie) {
   ++queries_sent_;
   ares_send(ares_, message, length, &Channel::OnAnswer, new Pending{this, cookie});
   ares_free_string(message);
+  ReportRefusal();
 }
 
 void Channel::OnAnswer(void* argument, int status, int /*timeouts*/, unsigned char* message, int length) {
@@ -191,8 +215,18 @@ void Channel::Process(uint64_t token, uint32_t events) {
   const bool failed = (events & (EPOLLERR | EPOLLHUP)) != 0;
   ares_process_fd(ares_, failed || (events & EPOLLIN) != 0 ? fd : ARES_SOCKET_BAD,
                   failed || (events & EPOLLOUT) != 0 ? fd : ARES_SOCKET_BAD);
+  ReportRefusal();
 }
 
-void Channel::Tick() { ares_process_fd(ares_, ARES_SOCKET_BAD, ARES_SOCKET_BAD); }
+void Channel::Tick() {
+  ares_process_fd(ares_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+  ReportRefusal();
+}
+
+// Each round uses up a try of every pending query, so there are few.
+void Channel::ReportRefusal() {
+  constexpr int kMostRounds = 64;
+  for (int i = 0; i < kMostRounds && refused_; ++i) ares_process_fd(ares_, datagram_fd_, ARES_SOCKET_BAD);
+}
 
 }  // namespace sluice::dns

@@ -69,11 +69,14 @@ class Channel {
 
  private:
   struct Pending;
+  struct Sockets;
 
   Channel(const NameServer& server, uint32_t id, int epoll_fd, std::vector<Reply>& replies);
 
   static void OnAnswer(void* argument, int status, int timeouts, unsigned char* message, int length);
   static void OnSocketState(void* argument, int fd, int readable, int writable);
+
+  void ReportRefusal();
 
   sys::SocketAddress address_;
   const uint32_t id_;
@@ -81,6 +84,8 @@ class Channel {
   std::vector<Reply>& replies_;
   ares_channeldata* ares_ = nullptr;
   absl::flat_hash_map<int, uint32_t> watched_;  // socket -> epoll events
+  int datagram_fd_ = -1;                        // c-ares has one at a time
+  bool refused_ = false;  // a datagram on it came back as "port unreachable", and c-ares does not know yet
   size_t pending_ = 0;
   int64_t queries_sent_ = 0;
 };

@@ -39,6 +39,8 @@ struct ResolverOptions {
   // file.
   std::string hosts_path = "/etc/hosts";
   std::string resolv_conf_path = "/etc/resolv.conf";
+  // Where the name servers of that file listen, which cannot say it itself; tests have servers on other ports.
+  uint16_t resolv_conf_port = 53;
   // What the TTLs of cached answers are measured with; outlives the resolver. nullptr: the system's. (Time-outs always
   // are the system's.)
   const sys::Clock* cache_clock = nullptr;

@@ -157,7 +157,8 @@ void Resolver::Core::Wait(sys::MonotonicNanos now) {
 void Resolver::Core::TakeRequests(sys::MonotonicNanos now) {
   mailbox_.TakeAll(incoming_);
   const bool wanted = files_wanted_.exchange(false, std::memory_order_relaxed);
-  if ((wanted || !incoming_.empty()) && now - files_read_at_.load(std::memory_order_relaxed) >= kFileCheckNanos) {
+  const bool busy = wanted || !incoming_.empty() || lookups_->size() != 0;
+  if (busy && now - files_read_at_.load(std::memory_order_relaxed) >= kFileCheckNanos) {
     // What cannot be set up now leaves the name servers as they were; the next change of the file tries again.
     ReadFiles(now).IgnoreError();
   }
@@ -203,7 +204,8 @@ absl::Status Resolver::Core::ReadResolvConf(sys::MonotonicNanos now) {
   // A file that is being rewritten is empty for a moment: that does not send everybody to 127.0.0.1.
   if (conf.name_servers.empty() && !flights_->plan().servers.empty()) return absl::OkStatus();
   known_.SetSearch(conf.search);
-  const ServerPlan plan = PlanOfResolvConf(conf);
+  ServerPlan plan = PlanOfResolvConf(conf);
+  for (NameServer& server : plan.servers) server.address.set_port(options_.resolv_conf_port);
   return plan == flights_->plan() ? absl::OkStatus() : flights_->SetPlan(plan, now);
 }
 
