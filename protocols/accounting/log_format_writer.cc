@@ -15,7 +15,16 @@ constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Ju
 // Kept free behind a long text for the letters that follow it.
 constexpr size_t kReservedBytes = 96;
 
-const char* SideName(relay::EndSide side) {
+// At most `bytes` of `text`, cut before a character that does not fit.
+absl::string_view CutAtCharacter(absl::string_view text, size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) --bytes;
+  return text.substr(0, bytes);
+}
+
+}  // namespace
+
+const char* LogFormatWriter::SideName(relay::EndSide side) {
   switch (side) {
     case relay::EndSide::kClient:
       return "client";
@@ -27,7 +36,7 @@ const char* SideName(relay::EndSide side) {
   return "us";
 }
 
-const char* PathName(relay::DataPath path) {
+const char* LogFormatWriter::PathName(relay::DataPath path) {
   switch (path) {
     case relay::DataPath::kCopy:
       return "copy";
@@ -41,24 +50,10 @@ const char* PathName(relay::DataPath path) {
   return nullptr;
 }
 
-const char* PathNameOrDash(relay::DataPath path) {
-  const char* name = PathName(path);
-  return name == nullptr ? "-" : name;
-}
-
-// At most `bytes` of `text`, cut before a character that does not fit.
-absl::string_view CutAtCharacter(absl::string_view text, size_t bytes) {
-  if (text.size() <= bytes) return text;
-  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) --bytes;
-  return text.substr(0, bytes);
-}
-
-const sys::SocketAddress& NoAddress() {
+const sys::SocketAddress& LogFormatWriter::NoAddress() {
   static const sys::SocketAddress& none = *new sys::SocketAddress();
   return none;
 }
-
-}  // namespace
 
 LogFormatWriter::LogFormatWriter(const LogFormat& format, const TrafficRecord& record, TimeCache& cache,
                                  std::string& out)
@@ -158,6 +153,12 @@ void LogFormatWriter::Zone() {
   Padded(size % 60, 2);
 }
 
+void LogFormatWriter::Paths() {
+  const char* up = PathName(record_.path_from_client);
+  const char* down = PathName(record_.path_from_upstream);
+  Raw(absl::StrCat(up == nullptr ? "-" : up, "/", down == nullptr ? "-" : down));
+}
+
 bool LogFormatWriter::WriteTime(Op op) {
   switch (op) {
     case Op::kYearShort:
@@ -213,14 +214,33 @@ bool LogFormatWriter::WriteAddress(Op op) {
   }
 }
 
-void LogFormatWriter::WriteOther(const LogFormat::Step& step) {
+bool LogFormatWriter::WriteNumber(Op op) {
+  switch (op) {
+    case Op::kRateFromClient:
+      return Rate(record_.bytes_from_client), true;
+    case Op::kRateFromUpstream:
+      return Rate(record_.bytes_from_upstream), true;
+    case Op::kServicePort:
+      return Number(record_.service_port), true;
+    case Op::kCode:
+      return Padded(record_.result.number, 5), true;
+    case Op::kBytesFromUpstream:
+      return Number(record_.bytes_from_upstream), true;
+    case Op::kBytesFromClient:
+      return Number(record_.bytes_from_client), true;
+    case Op::kHops:
+      return Number(record_.hops), true;
+    case Op::kCycles:
+      return Raw("0"), true;
+    default:
+      return false;
+  }
+}
+
+void LogFormatWriter::WriteText(const LogFormat::Step& step) {
   switch (step.op) {
     case Op::kLiteral:
       return Raw(step.literal);
-    case Op::kRateFromClient:
-      return Rate(record_.bytes_from_client);
-    case Op::kRateFromUpstream:
-      return Rate(record_.bytes_from_upstream);
     case Op::kUser:
       return record_.user.empty() ? Raw("-") : (void)Untrusted(record_.user.view(), true);
     case Op::kHost:
@@ -231,18 +251,6 @@ void LogFormatWriter::WriteOther(const LogFormat::Step& step) {
       return Words(step.first_word, step.last_word);
     case Op::kService:
       return Raw(record_.service);
-    case Op::kServicePort:
-      return Number(record_.service_port);
-    case Op::kCode:
-      return Padded(record_.result.number, 5);
-    case Op::kBytesFromUpstream:
-      return Number(record_.bytes_from_upstream);
-    case Op::kBytesFromClient:
-      return Number(record_.bytes_from_client);
-    case Op::kHops:
-      return Number(record_.hops);
-    case Op::kCycles:
-      return Raw("0");
     case Op::kResult:
       return Raw(record_.result.name);
     case Op::kErrno:
@@ -252,99 +260,14 @@ void LogFormatWriter::WriteOther(const LogFormat::Step& step) {
     case Op::kSide:
       return Raw(SideName(record_.side));
     case Op::kPath:
-      return Raw(
-          absl::StrCat(PathNameOrDash(record_.path_from_client), "/", PathNameOrDash(record_.path_from_upstream)));
+      return Paths();
     default:
       return;
   }
 }
 
 void LogFormatWriter::Write(const LogFormat::Step& step) {
-  if (!WriteTime(step.op) && !WriteAddress(step.op)) WriteOther(step);
-}
-
-void LogFormatWriter::JsonKey(const char* key) {
-  out_ += out_.size() == start_ ? '{' : ',';
-  out_ += '"';
-  out_ += key;
-  out_ += "\":";
-}
-
-void LogFormatWriter::JsonString(const char* key, absl::string_view text, size_t budget) {
-  JsonKey(key);
-  if (text.empty()) {
-    out_ += "null";
-    return;
-  }
-  out_ += '"';
-  AppendJsonEscaped(text, budget, out_);
-  out_ += '"';
-}
-
-void LogFormatWriter::JsonNumber(const char* key, int64_t value) {
-  JsonKey(key);
-  absl::StrAppend(&out_, value);
-}
-
-void LogFormatWriter::JsonAddress(const char* key, const sys::SocketAddress& address) {
-  constexpr size_t kBudget = 256;
-  if (address.family() == sys::AddressFamily::kNone) return JsonString(key, "", kBudget);
-  JsonString(key, address.is_unix() ? absl::StrCat("unix:", address.unix_path()) : address.ToString(), kBudget);
-}
-
-void LogFormatWriter::JsonTime() {
-  const tm& t = Time();
-  JsonKey("time");
-  out_ += '"';
-  const auto part = [this](int64_t value, int digits, const char* after) {
-    Padded(value, digits);
-    out_ += after;
-  };
-  part(t.tm_year + int64_t{1900}, 4, "-");
-  part(t.tm_mon + 1, 2, "-");
-  part(t.tm_mday, 2, "T");
-  part(t.tm_hour, 2, ":");
-  part(t.tm_min, 2, ":");
-  part(t.tm_sec, 2, ".");
-  part(millis_, 3, "Z\"");
-}
-
-void LogFormatWriter::JsonPath(const char* key, relay::DataPath path) {
-  const char* name = PathName(path);
-  JsonString(key, name == nullptr ? "" : name, 16);
-}
-
-// Everything but the text takes at most 3 KB (five addresses of 256 bytes, two names of 512, the rest 700), so the text
-// has 1 KB at the very least and the object always ends.
-void LogFormatWriter::WriteJson() {
-  const RecordAddresses* addresses = record_.addresses.get();
-  JsonTime();
-  JsonString("service", record_.service, 64);
-  JsonNumber("port", record_.service_port);
-  JsonString("user", record_.user.view(), 512);
-  JsonAddress("client", record_.client);
-  JsonAddress("upstream", record_.upstream);
-  JsonAddress("requested", record_.Requested());
-  JsonAddress("internal", addresses == nullptr ? NoAddress() : addresses->internal);
-  JsonAddress("external", addresses == nullptr ? NoAddress() : addresses->external);
-  JsonString("host", record_.host.view(), 512);
-  JsonNumber("bytes_from_client", record_.bytes_from_client);
-  JsonNumber("bytes_from_upstream", record_.bytes_from_upstream);
-  JsonNumber("duration_ms", DurationMillis());
-  JsonNumber("code", record_.result.number);
-  JsonString("result", record_.result.name, 64);
-  JsonString("errno", record_.error == 0 ? std::string() : sys::ErrnoName(record_.error), 32);
-  JsonString("phase", PhaseName(record_.phase), 16);
-  JsonString("side", SideName(record_.side), 16);
-  JsonPath("path_from_client", record_.path_from_client);
-  JsonPath("path_from_upstream", record_.path_from_upstream);
-  JsonNumber("hops", record_.hops);
-  JsonKey("interim");
-  out_ += record_.interim ? "true" : "false";
-  constexpr size_t kAround = 16;  // the key, the quotes and the brace
-  const size_t room = Room();
-  JsonString("text", record_.text.view(), room > kAround ? room - kAround : 0);
-  out_ += '}';
+  if (!WriteTime(step.op) && !WriteAddress(step.op) && !WriteNumber(step.op)) WriteText(step);
 }
 
 }  // namespace sluice::accounting

@@ -12,6 +12,8 @@ namespace sluice::accounting {
 
 // Writes one record for LogFormat::Format; private to it. Everything is appended within the line's budget: what does
 // not fit is cut between characters, never inside one or inside an escape.
+//
+// Thread-compatible; lives for one record.
 class LogFormatWriter {
  public:
   LogFormatWriter(const LogFormat& format, const TrafficRecord& record, TimeCache& cache, std::string& out);
@@ -21,6 +23,10 @@ class LogFormatWriter {
 
  private:
   using Op = LogFormat::Op;
+
+  static const char* SideName(relay::EndSide side);
+  static const char* PathName(relay::DataPath path);  // null = no byte went
+  static const sys::SocketAddress& NoAddress();
 
   size_t Room() const;
   // Fixed pieces: literals, numbers, names.
@@ -35,10 +41,12 @@ class LogFormatWriter {
   void Host();
   void Words(uint16_t first, uint16_t last);
   void Zone();
+  void Paths();
 
   bool WriteTime(Op op);
   bool WriteAddress(Op op);
-  void WriteOther(const LogFormat::Step& step);
+  bool WriteNumber(Op op);
+  void WriteText(const LogFormat::Step& step);
 
   void JsonKey(const char* key);
   void JsonString(const char* key, absl::string_view text, size_t budget);

@@ -16,7 +16,8 @@ namespace sluice::accounting {
 // Something that takes lines: a file, standard output, syslog. LogSink above it keeps what it does not take now,
 // decides when to try again and counts; the output only knows how to write and how to come back.
 //
-// Log thread only, but for Open (main thread, before the log thread has it). No call blocks except on a file system.
+// Threads: the log thread, but for Open (main thread, before the log thread has it). No call blocks except on a file
+// system.
 class LogOutput {
  public:
   virtual ~LogOutput() = default;

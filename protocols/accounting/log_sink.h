@@ -28,7 +28,7 @@ struct LogCounters {
 // Lines are never torn: while the rest of one waits, nothing else is written, no file is changed; when the output had
 // to be opened anew that rest is dropped, as it would be the beginning of nothing.
 //
-// Log thread only.
+// Threads: the log thread, but for Open.
 class LogSink {
  public:
   static constexpr size_t kMaxPendingBytes = 1 << 20;
