@@ -61,9 +61,13 @@ def _implementation(ctx):
                 options.append(word)
             else:
                 link = "%s/%s" % (name, path.split("/")[-1])
-                if link not in archives:
-                    archives.append(link)
+
+                # The linker goes over static libraries once: of several places the last one counts.
+                if link in archives:
+                    archives.remove(link)
+                else:
                     ctx.symlink(path, link)
+                archives.append(link)
         if name == "gtest_main":
             # The two libraries that it needs are the ones of :gtest.
             archives = [a for a in archives if a.endswith("libgmock_main.a")]
