@@ -10,6 +10,8 @@
 namespace sluice::config {
 
 // What a configuration may do while it is read, and how it reaches the system.
+//
+// Thread-compatible.
 struct BuildOptions {
   // Not owned; required.
   FileReader* files = nullptr;

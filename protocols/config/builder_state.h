@@ -15,6 +15,8 @@ namespace sluice::config {
 
 // How far a configuration has been read. A configuration is a script: a setting counts for the services started below
 // it, so a service command takes a copy of `settings`.
+//
+// Thread-compatible.
 struct BuilderState {
   // All three must outlive it.
   BuilderState(const BuildOptions& options, Script& script, Diagnostics& diagnostics)

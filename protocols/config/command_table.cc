@@ -1,6 +1,5 @@
 #include "protocols/config/command_table.h"
 
-#include <algorithm>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -89,8 +88,7 @@ constexpr Command kCommands[] = {
     {"stacksize", "BYTES", 1, 1, kIgnored, kEverything, "there is no thread and so no stack per connection", nullptr},
     {"writable", "", 0, 0, kRefused, kEverything,
      "the configuration is not edited through the proxy, change the file and send SIGHUP", nullptr},
-    {"dialer", "PROGRAM", 1, 1, kRefused, kEverything,
-     "dialer is not supported, there is no dial-on-demand, let the system connect", nullptr},
+    {"dialer", "PROGRAM", 1, 1, kRefused, kEverything, "there is no dial-on-demand, let the system connect", nullptr},
 
     // dns
     {"nserver", "ADDRESS[:PORT][/tcp]", 1, 1, kSupported, kEverything, "DnsOptions::servers", HandleNserver},
@@ -197,17 +195,23 @@ std::string ArgumentCount(const Command& command) {
   return absl::StrCat(least, " to ", command.max_arguments, " arguments");
 }
 
+// What may have gone wrong when there are too many words.
+absl::string_view ExtraWordsHint(const Command& command, const CommandLine& line) {
+  for (size_t i = 1; i < line.words.size(); ++i) {
+    if (absl::StartsWith(line.words[i], "#")) return " (a # behind a command does not begin a comment)";
+  }
+  for (absl::string_view text : {"FILE", "FORMAT", "COMMAND"}) {
+    if (absl::StrContains(command.usage, text)) return " (quote an argument that holds blanks)";
+  }
+  return "";
+}
+
 bool CheckArity(const Command& command, CommandContext& context, const CommandLine& line) {
   const int given = context.arguments();
   if (given >= command.min_arguments && given <= command.max_arguments) return true;
-  const bool comment = std::any_of(line.words.begin() + 1, line.words.end(),
-                                   [](const std::string& word) { return absl::StartsWith(word, "#"); });
   context.Error(absl::StrCat("takes ", ArgumentCount(command), ", here there are ", given, ", write ", command.name,
                              command.usage.empty() ? "" : " ", command.usage,
-                             comment ? " (a # behind a command does not begin a comment)" : "",
-                             given > command.max_arguments && !comment && command.max_arguments == 1
-                                 ? " (quote an argument that holds blanks)"
-                                 : ""));
+                             given > command.max_arguments ? ExtraWordsHint(command, line) : ""));
   return false;
 }
 
@@ -233,6 +237,20 @@ bool WouldStartService(const Command& command) { return command.status == kNotBu
 }  // namespace
 
 absl::Span<const Command> Commands() { return kCommands; }
+
+absl::string_view CommandStatusName(CommandStatus status) {
+  switch (status) {
+    case CommandStatus::kSupported:
+      return "supported";
+    case CommandStatus::kIgnored:
+      return "ignored";
+    case CommandStatus::kNotBuilt:
+      return "not built yet";
+    case CommandStatus::kRefused:
+      return "refused";
+  }
+  return "";
+}
 
 const Command* FindCommand(absl::string_view name) {
   for (const Command& command : kCommands) {

@@ -41,8 +41,11 @@ struct Command {
   void (*handle)(CommandContext& context);
 };
 
-// Every command that 3proxy has, sorted by family as in README.md.
+// Every command that 3proxy has, sorted by family as in README.md. Thread-safe.
 absl::Span<const Command> Commands();
+
+// "supported", "ignored", "not built yet", "refused": as README.md has it.
+absl::string_view CommandStatusName(CommandStatus status);
 
 // nullptr when there is none; names are case-sensitive.
 const Command* FindCommand(absl::string_view name);
@@ -51,7 +54,7 @@ const Command* FindCommand(absl::string_view name);
 absl::string_view NearestCommand(absl::string_view name);
 
 // Carries out one line: finds the command, counts its arguments, calls its handler. Everything that is wrong goes to
-// the diagnostics.
+// the diagnostics. Thread-compatible.
 void RunCommand(const CommandLine& line, BuilderState& state);
 
 }  // namespace sluice::config

@@ -4,7 +4,8 @@
 namespace sluice::config {
 
 // The configuration of a program that is started without one: an HTTP and a SOCKS proxy for this machine only, with
-// records on standard output. Build it with BuildFromText(kEmbeddedDefaultName, kEmbeddedDefault, ...).
+// records on standard output. Build it with BuildFromText(kEmbeddedDefaultName, kEmbeddedDefault, ...). Constants.
+// Thread-safe.
 constexpr char kEmbeddedDefaultName[] = "<embedded>";
 constexpr char kEmbeddedDefault[] =
     "log\n"

@@ -6,6 +6,8 @@
 namespace sluice::config {
 
 // Who may do what. Handlers of command_table.h.
+//
+// Thread-compatible.
 
 void HandleAuth(CommandContext& context);
 void HandleFlush(CommandContext& context);

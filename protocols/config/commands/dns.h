@@ -6,6 +6,8 @@
 namespace sluice::config {
 
 // How names are resolved: one resolver serves all services, wherever the lines stand. Handlers of command_table.h.
+//
+// Thread-compatible.
 
 void HandleNserver(CommandContext& context);
 void HandleNscache(CommandContext& context);

@@ -4,9 +4,11 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "protocols/accounting/log_format.h"
 #include "protocols/service/snapshot.h"
 
 namespace sluice::config {
@@ -14,71 +16,81 @@ namespace {
 
 using Target = service::LogOptions::Target;
 
-constexpr absl::string_view kRotationLetters = "cHDWMY";
+// One of c H D W M Y in either case, as the snapshot has it; 0 for anything else.
+char RotationLetter(absl::string_view word) {
+  constexpr absl::string_view kLetters = "cHDWMY";
+  for (char letter : kLetters) {
+    if (word.size() == 1 && absl::ascii_tolower(word[0]) == absl::ascii_tolower(letter)) return letter;
+  }
+  return 0;
+}
 
-absl::Status CheckRotation(absl::string_view rotation) {
-  if (rotation.empty()) return absl::OkStatus();
-  if (rotation.size() == 1 && kRotationLetters.find(rotation[0]) != absl::string_view::npos) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(Quoted(rotation),
-                   " is no rotation, it is one letter: c (minute) H (hour) D (day) W (week) M (month) "
-                   "or Y (year), give one or leave it out"));
+bool ReadRotation(CommandContext& context, absl::string_view word, service::LogOptions& log) {
+  log.rotation = RotationLetter(word);
+  if (log.rotation == 0) {
+    context.Error(absl::StrCat(Quoted(word),
+                               " is no rotation, it is one letter: c (minute) H (hour) D (day) W (week) M (month) or Y "
+                               "(year), give one or leave it out"));
+    return false;
+  }
+  if (log.target != Target::kFile) {
+    log.rotation = 0;
+    context.Warning(
+        absl::StrCat("rotation ", Quoted(word),
+                     " has no effect, the records go to no file that could be renamed, leave the letter out"));
+  }
+  return true;
 }
 
 }  // namespace
 
-absl::Status SetLogTarget(absl::string_view target, absl::string_view rotation, service::LogOptions& log) {
-  absl::Status status = CheckRotation(rotation);
-  if (!status.ok()) return status;
-  service::LogOptions result = log;
-  result.name.clear();
-  result.rotation = rotation.empty() ? 0 : rotation[0];
+absl::Status SetLogTarget(absl::string_view target, service::LogOptions& log) {
+  Target kind = Target::kFile;
   absl::string_view name = target;
-  if (target.empty()) {
-    result.target = Target::kStdout;
+  if (target.empty() || target == "/dev/stdout") {
+    kind = Target::kStdout;
+    name = "";
   } else if (target == "/dev/null") {
-    result.target = Target::kDevNull;
+    kind = Target::kDevNull;
+    name = "";
   } else if (absl::ConsumePrefix(&name, "@")) {
-    if (name.empty()) return absl::InvalidArgumentError("'@' has no name behind it, syslog needs one, write @sluice");
-    result.target = Target::kSyslog;
-    result.name = std::string(name);
+    if (name.empty()) return absl::InvalidArgumentError("has no name behind the @, syslog needs one, write @sluice");
+    kind = Target::kSyslog;
   } else if (target[0] == '&') {
     return absl::InvalidArgumentError(
-        absl::StrCat(Quoted(target),
-                     " is an ODBC source, a static program has no database drivers, write json to stdout "
-                     "(log and logformat json) and load it from there"));
+        "is an ODBC source, a static program has no database drivers, write json to standard output (log, logformat "
+        "json) and load it from there");
   } else if (target == "radius") {
     return absl::InvalidArgumentError(
-        "'radius' is not built yet, records would be lost, name a file (./radius for one of this name)");
-  } else {
-    result.target = Target::kFile;
-    result.name = std::string(target);
+        "is accounting by RADIUS and not built yet, records would be lost, name a file (./radius for one of this "
+        "name)");
   }
-  if (result.rotation != 0 && result.target != Target::kFile) {
-    return absl::InvalidArgumentError(absl::StrCat("rotation ", Quoted(rotation), " needs a file, ", Quoted(target),
-                                                   " has none to rename, leave the letter out"));
-  }
-  log = result;
+  log.target = kind;
+  log.name = std::string(name);
+  log.rotation = 0;
   return absl::OkStatus();
 }
 
 absl::Status SetLogFormat(absl::string_view format, service::LogOptions& log) {
-  if (format.empty()) {
-    return absl::InvalidArgumentError("the format is empty, it begins with L or G, leave the line out for the default");
+  const absl::Status status = accounting::LogFormat::Compile(format).status();
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("is no log format: ", status.message(), ", correct it"));
   }
   log.format = std::string(format);
   return absl::OkStatus();
 }
 
 void HandleLog(CommandContext& context) {
-  const absl::string_view target = context.arguments() >= 1 ? context.argument(1) : absl::string_view();
-  const absl::string_view rotation = context.arguments() >= 2 ? context.argument(2) : absl::string_view();
+  service::LogOptions log = context.state.settings.log;
+  const std::string target = context.arguments() >= 1 ? context.argument(1) : "";
   if (context.arguments() >= 1 && target.empty()) {
     context.Error("the name is empty, an empty word names no file, write log alone for standard output");
     return;
   }
-  const absl::Status status = SetLogTarget(target, rotation, context.state.settings.log);
-  if (!status.ok()) context.Error(status.message());
+  const absl::Status status = SetLogTarget(target, log);
+  if (!status.ok()) context.Error(absl::StrCat(Quoted(target), " ", status.message()));
+  const bool good_rotation = context.arguments() < 2 || ReadRotation(context, context.argument(2), log);
+  if (status.ok() && good_rotation) context.state.settings.log = log;
 }
 
 void HandleRotate(CommandContext& context) {
@@ -88,7 +100,7 @@ void HandleRotate(CommandContext& context) {
 
 void HandleLogformat(CommandContext& context) {
   const absl::Status status = SetLogFormat(context.argument(1), context.state.settings.log);
-  if (!status.ok()) context.Error(status.message());
+  if (!status.ok()) context.Error(absl::StrCat(Quoted(context.argument(1)), " ", status.message()));
 }
 
 void HandleLogdump(CommandContext& context) {

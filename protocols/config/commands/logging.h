@@ -9,15 +9,17 @@
 namespace sluice::config {
 
 // Settings of the services below that concern their access records. Handlers of command_table.h.
+//
+// Thread-compatible.
 
 void HandleLog(CommandContext& context);
 void HandleRotate(CommandContext& context);
 void HandleLogformat(CommandContext& context);
 void HandleLogdump(CommandContext& context);
 
-// `log` and `-l`: sets target, name and rotation from the two words (both may be empty). The error says what is wrong
-// and what instead.
-absl::Status SetLogTarget(absl::string_view target, absl::string_view rotation, service::LogOptions& log);
+// `log` and `-l`: sets target and name from the word (empty: standard output) and takes rotation back. The errors of
+// these two say what is wrong with the word and what instead, without the word.
+absl::Status SetLogTarget(absl::string_view target, service::LogOptions& log);
 
 // `logformat` and `-f`.
 absl::Status SetLogFormat(absl::string_view format, service::LogOptions& log);

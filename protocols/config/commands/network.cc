@@ -61,7 +61,7 @@ void HandleTimeouts(CommandContext& context) {
   for (int i = 1; i <= context.arguments(); ++i) {
     const TimeoutName& timeout = kTimeouts[i - 1];
     const auto seconds = context.Number(i, LeastSeconds(timeout), std::numeric_limits<int32_t>::max(),
-                                        absl::StrCat("it is ", timeout.name, " in seconds, give whole seconds"));
+                                        absl::StrCat("it is ", timeout.name, " in seconds, give a time that can pass"));
     good = good && seconds;
     if (seconds) timeouts.*timeout.field = *seconds * sys::kNanosPerSecond;
   }

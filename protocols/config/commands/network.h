@@ -8,6 +8,8 @@
 namespace sluice::config {
 
 // Settings of the services below that concern their sockets and times. Handlers of command_table.h.
+//
+// Thread-compatible.
 
 void HandleMaxconn(CommandContext& context);
 void HandleBacklog(CommandContext& context);

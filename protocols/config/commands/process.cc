@@ -86,7 +86,9 @@ void HandleSystem(CommandContext& context) {
   }
   if (!options.run_system) return;
   const absl::Status status = options.run_system(context.argument(1));
-  if (!status.ok()) context.Warning(absl::StrCat(Quoted(context.argument(1)), " failed: ", status.message()));
+  if (!status.ok())
+    context.Warning(
+        absl::StrCat(Quoted(context.argument(1)), " failed, ", status.message(), ", the configuration is read on"));
 }
 
 void HandleInclude(CommandContext& context) {

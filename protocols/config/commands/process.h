@@ -6,6 +6,8 @@
 namespace sluice::config {
 
 // What concerns the process, and the reading of the configuration itself. Handlers of command_table.h.
+//
+// Thread-compatible.
 
 void HandlePidfile(CommandContext& context);
 void HandleSetuid(CommandContext& context);

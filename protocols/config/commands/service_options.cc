@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "protocols/config/commands/data_path.h"
 #include "protocols/config/commands/logging.h"
 #include "protocols/config/commands/network.h"
 #include "protocols/config/values.h"
@@ -22,8 +23,6 @@ namespace {
 using service::FamilyPreference;
 using service::ServiceOptions;
 
-// Larger reads and thresholds than any pipe or buffer has say nothing.
-constexpr int64_t kMostBytes = 1 << 30;
 constexpr int64_t kMostReadBytes = 1 << 20;
 
 absl::Status Invalid(absl::string_view text) { return absl::InvalidArgumentError(text); }
@@ -74,13 +73,15 @@ absl::Status ReadHalfClose(CommandContext&, absl::string_view value, ServiceDraf
 }
 
 absl::Status ReadFamily4(CommandContext&, absl::string_view value, ServiceDraft& draft) {
-  if (!value.empty() && value != "6") return Invalid("is none of -4, -6, -46 and -64, write one of them");
+  if (!value.empty() && value != "6")
+    return Invalid("is no address family, these are -4 -6 -46 -64, write one of them");
   draft.options.family = value.empty() ? FamilyPreference::kIpv4Only : FamilyPreference::kPreferIpv4;
   return absl::OkStatus();
 }
 
 absl::Status ReadFamily6(CommandContext&, absl::string_view value, ServiceDraft& draft) {
-  if (!value.empty() && value != "4") return Invalid("is none of -4, -6, -46 and -64, write one of them");
+  if (!value.empty() && value != "4")
+    return Invalid("is no address family, these are -4 -6 -46 -64, write one of them");
   draft.options.family = value.empty() ? FamilyPreference::kIpv6Only : FamilyPreference::kPreferIpv6;
   return absl::OkStatus();
 }
@@ -88,8 +89,12 @@ absl::Status ReadFamily6(CommandContext&, absl::string_view value, ServiceDraft&
 absl::Status ReadSocketOptions(CommandContext& context, absl::string_view value,
                                std::vector<sys::SocketOptionValue>& options) {
   absl::StatusOr<sys::SocketOptionList> list = sys::ParseSocketOptionList(value);
-  if (!list.ok()) return absl::InvalidArgumentError(absl::StrCat("cannot be read: ", list.status().message()));
-  for (const std::string& ignored : list->ignored) context.Warning(ignored);
+  if (!list.ok())
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot be used: ", list.status().message(), ", correct it or leave it out"));
+  for (const std::string& ignored : list->ignored) {
+    context.Warning(absl::StrCat(ignored, ", take it out of the list"));
+  }
   for (sys::SocketOptionValue& option : list->options) {
     if (option.option == sys::SocketOption::kTcpMaxseg && !option.value) {
       if (context.state.maxseg == 0) {
@@ -125,7 +130,7 @@ absl::Status ReadOutgoingDevice(CommandContext&, absl::string_view value, Servic
 }
 
 absl::Status ReadLog(CommandContext&, absl::string_view value, ServiceDraft& draft) {
-  return SetLogTarget(value, "", draft.options.log);
+  return SetLogTarget(value, draft.options.log);
 }
 
 absl::Status ReadLogFormat(CommandContext&, absl::string_view value, ServiceDraft& draft) {
@@ -133,7 +138,7 @@ absl::Status ReadLogFormat(CommandContext&, absl::string_view value, ServiceDraf
 }
 
 absl::Status ReadSilent(CommandContext& context, absl::string_view value, ServiceDraft&) {
-  if (!value.empty()) return Invalid("takes nothing behind it, write -t");
+  if (!value.empty()) return Invalid("is unknown, -t takes nothing behind it, write -t");
   if (context.state.noted.insert("-t").second) {
     context.Warning(
         "-t has no effect, it silences records of start and stop, which are never written to the log here, access "
@@ -144,7 +149,7 @@ absl::Status ReadSilent(CommandContext& context, absl::string_view value, Servic
 }
 
 absl::Status ReadStackSize(CommandContext& context, absl::string_view value, ServiceDraft&) {
-  if (!ParseInteger(value, 0, kMostBytes)) return Invalid("is no size, -S takes bytes, leave it out");
+  if (!ParseInteger(value, 0, 1 << 30)) return Invalid("is no size, -S takes bytes, leave it out");
   if (context.state.noted.insert("-S").second) {
     context.Warning("-S has no effect, there is no thread and so no stack per connection, the option can go");
   }
@@ -153,7 +158,8 @@ absl::Status ReadStackSize(CommandContext& context, absl::string_view value, Ser
 
 // Old configurations carry it; it has never done anything here.
 absl::Status ReadNothing(CommandContext&, absl::string_view value, ServiceDraft&) {
-  return value.empty() ? absl::OkStatus() : Invalid("is unknown, a bare -n is all there is, leave it out");
+  return value.empty() ? absl::OkStatus()
+                       : Invalid("is unknown, -n takes nothing behind it and does nothing, leave it out");
 }
 
 absl::Status ReadDaemon(CommandContext& context, absl::string_view value, ServiceDraft&) {
@@ -226,12 +232,21 @@ const Option* FindOption(absl::string_view word) {
   return best;
 }
 
+// "-p -i -e ..."
+std::string KnownOptions() {
+  std::string result;
+  for (const Option& option : kOptions) {
+    if (option.read != nullptr) absl::StrAppend(&result, result.empty() ? "" : " ", option.letters);
+  }
+  return result;
+}
+
 bool ReadOption(CommandContext& context, absl::string_view word, std::set<absl::string_view>& seen,
                 ServiceDraft& draft) {
   const Option* option = FindOption(word);
   if (option == nullptr) {
-    context.Error(
-        absl::StrCat(Quoted(word), " is unknown, no service has this option, see protocols/config/README.md"));
+    context.Error(absl::StrCat(Quoted(word), " is unknown, nothing is passed over in silence, ", context.name(),
+                               " takes ", KnownOptions()));
     return false;
   }
   absl::Status status;
@@ -258,58 +273,6 @@ int ReadServiceOptions(CommandContext& context, ServiceDraft& draft) {
     good = ReadOption(context, context.argument(i), seen, draft) && good;
   }
   return good ? i : 0;
-}
-
-absl::Status ParseSplice(absl::string_view text, relay::SpliceOptions& splice) {
-  relay::SpliceOptions result;
-  const absl::string_view mode = text.substr(0, text.find(':'));
-  absl::string_view tuning = text.substr(mode.size());
-  if (!mode.empty()) {
-    const auto bits = ParseInteger(mode, 0, 7);
-    if (!bits || mode.size() != 1) {
-      return Invalid("is no splice mode, these are -s0 (off) to -s3 and -s5 to -s7 (automatic), write one of them");
-    }
-    if (*bits == 4) {
-      return Invalid("would splice no direction where it pays, 4 is not a mode, write -s0 for off or -s5, -s6, -s7");
-    }
-    result.from_upstream = (*bits & 1) != 0;
-    result.from_client = (*bits & 2) != 0;
-    result.automatic = (*bits & 4) != 0;
-  }
-  if (absl::ConsumePrefix(&tuning, ":")) {
-    const std::vector<absl::string_view> words = absl::StrSplit(tuning, ',');
-    if (words.size() != 3)
-      return Invalid("does not tune splicing, behind : stand MIN,STREAK,SMALL, write -s:16384,2,4096");
-    const auto min = ParseInteger(words[0], 1, kMostBytes);
-    const auto streak = ParseInteger(words[1], 1, 1'000'000);
-    const auto small = ParseInteger(words[2], 1, kMostBytes);
-    if (!min || !streak || !small) {
-      return Invalid(
-          "does not tune splicing, MIN and SMALL are 1 to 1073741824 bytes and STREAK is 1 to 1000000 reads, write "
-          "-s:16384,2,4096");
-    }
-    result.min_bytes = static_cast<int>(*min);
-    result.streak = static_cast<int>(*streak);
-    result.small_bytes = static_cast<int>(*small);
-  }
-  splice = result;
-  return absl::OkStatus();
-}
-
-absl::Status ParseGrace(absl::string_view text, relay::GraceOptions& grace) {
-  const std::vector<absl::string_view> words = absl::StrSplit(text, ',');
-  if (words.size() != 3) return Invalid("is no grace delay, it takes TRAFF,NUM,DELAY, write -g8000,2,2");
-  const auto traffic = ParseInteger(words[0], 1, kMostBytes);
-  const auto reads = ParseInteger(words[1], 1, 1'000'000);
-  // A read that waits longer than this looks like a dead connection.
-  const auto delay = ParseInteger(words[2], 1, 10'000);
-  if (!traffic || !reads || !delay) {
-    return Invalid(
-        "is no grace delay, TRAFF is 1 to 1073741824 bytes, NUM 1 to 1000000 reads and DELAY 1 to 10000 milliseconds, "
-        "write -g8000,2,2 or leave it out");
-  }
-  grace = {static_cast<int>(*traffic), static_cast<int>(*reads), static_cast<int>(*delay)};
-  return absl::OkStatus();
 }
 
 }  // namespace sluice::config

@@ -4,11 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "protocols/config/command_context.h"
 #include "protocols/service/snapshot.h"
-#include "relay/relay_options.h"
 
 namespace sluice::config {
 
@@ -23,12 +20,9 @@ struct ServiceDraft {
 // are in the diagnostics then.
 //
 // Options are glued to their letter (`-p3128`). One that is given twice counts as given last and is warned of.
+//
+// Thread-compatible.
 int ReadServiceOptions(CommandContext& context, ServiceDraft& draft);
-
-// `[MODE][:MIN,STREAK,SMALL]` behind `-s`. The errors of these two say what the option takes, without the word.
-absl::Status ParseSplice(absl::string_view text, relay::SpliceOptions& splice);
-// `TRAFF,NUM,DELAY` behind `-g`.
-absl::Status ParseGrace(absl::string_view text, relay::GraceOptions& grace);
 
 }  // namespace sluice::config
 

@@ -104,7 +104,7 @@ std::optional<service::RelayTarget> Target(CommandContext& context, const std::s
   return target;
 }
 
-// A service that connects to itself would fill up to maxconn with the first client.
+// Whether each connection would come back to the service.
 bool LeadsToItself(const ServiceOptions& options) {
   if (options.listen.is_unix()) return options.target.address == options.listen;
   if (options.listen.port() == 0 || options.listen.port() != options.target.port) return false;
@@ -121,10 +121,13 @@ void HandleTcppm(CommandContext& context) {
   if (first == 0) return;
   const int positionals = context.arguments() - first + 1;
   if (positionals != 3) {
-    const bool late_option = absl::StartsWith(context.argument(context.arguments()), "-");
-    context.Error(
-        absl::StrCat("behind the options stand three words, SRCPORT DST DSTPORT, here there are ", positionals,
-                     late_option ? ", put the options before them" : ", write tcppm [OPTIONS] SRCPORT DST DSTPORT"));
+    absl::string_view instead = "write tcppm [OPTIONS] SRCPORT DST DSTPORT";
+    for (int i = first; i <= context.arguments(); ++i) {
+      if (absl::StartsWith(context.argument(i), "-")) instead = "put the options before them";
+      if (absl::StartsWith(context.argument(i), "#")) instead = "give comments a line of their own, beginning with #";
+    }
+    context.Error(absl::StrCat("behind the options stand three words, SRCPORT DST DSTPORT, here there are ",
+                               positionals, ", ", instead));
     return;
   }
   const auto port = ListenPort(context, context.argument(first), draft.port);
@@ -132,10 +135,12 @@ void HandleTcppm(CommandContext& context) {
   if (!port || !target) return;
   draft.options.target = *std::move(target);
   SetListenPort(*port, draft.options);
+  // Not an error: whether it is true is only known where it runs (another network namespace has another loopback), and
+  // each such connection is refused there.
   if (LeadsToItself(draft.options)) {
-    context.Error(absl::StrCat("the destination is the service itself, ", draft.options.listen.ToString(),
-                               ", every connection would open another, name another destination"));
-    return;
+    context.Warning(absl::StrCat("the destination is the service itself, it listens on ",
+                                 draft.options.listen.ToString(),
+                                 " and every connection will be refused, name another destination"));
   }
   Finish(context, std::move(draft));
 }

@@ -6,6 +6,8 @@
 namespace sluice::config {
 
 // The commands that start a service with the settings above them. Handlers of command_table.h.
+//
+// Thread-compatible.
 
 void HandleTcppm(CommandContext& context);
 

@@ -1,0 +1,96 @@
+#include "protocols/config/commands/services.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "protocols/config/testing/build_text.h"
+#include "protocols/service/snapshot.h"
+
+namespace sluice::config {
+namespace {
+
+using service::ServiceOptions;
+using ::testing::HasSubstr;
+
+TEST(TcppmTest, AddressDestination) {
+  const ServiceOptions options = ServiceOf("tcppm 8080 192.0.2.1 80");
+  EXPECT_EQ(options.type, service::ServiceType::kTcpPortMap);
+  EXPECT_EQ(options.log_name, "TCPPM");
+  EXPECT_EQ(options.listen.ToString(), "0.0.0.0:8080");
+  EXPECT_EQ(options.target.address.ToString(), "192.0.2.1:80");
+  EXPECT_EQ(options.target.port, 80);
+  EXPECT_EQ(options.target.host_name, "");
+  for (const char* v6 : {"tcppm 8080 2001:db8::1 80", "tcppm 8080 [2001:db8::1] 80"}) {
+    EXPECT_EQ(ServiceOf(v6).target.address.ToString(), "[2001:db8::1]:80");
+  }
+}
+
+TEST(TcppmTest, NameDestination) {
+  const ServiceOptions options = ServiceOf("tcppm 8080 www.Example.com. 80");
+  EXPECT_EQ(options.target.address.family(), sys::AddressFamily::kNone);
+  EXPECT_EQ(options.target.host_name, "www.Example.com.");
+  EXPECT_EQ(options.target.port, 80);
+}
+
+TEST(TcppmTest, UnixDestination) {
+  const ServiceOptions options = ServiceOf("tcppm 8080 unix:/run/a 12");
+  EXPECT_EQ(options.target.address.ToString(), "unix:/run/a");
+  EXPECT_EQ(options.target.host_name, "");
+  EXPECT_EQ(options.target.port, 0);
+  EXPECT_EQ(ServiceOf("tcppm 8080 unix:@a 0").target.address.ToString(), "unix:@a");
+}
+
+TEST(TcppmTest, ListensOnAnyAddressOfItsFamily) {
+  EXPECT_EQ(ServiceOf("tcppm -4 8080 192.0.2.1 80").listen.ToString(), "0.0.0.0:8080");
+  EXPECT_EQ(ServiceOf("tcppm -46 8080 192.0.2.1 80").listen.ToString(), "0.0.0.0:8080");
+  EXPECT_EQ(ServiceOf("tcppm -6 8080 2001:db8::1 80").listen.ToString(), "[::]:8080");
+  EXPECT_EQ(ServiceOf("tcppm -64 8080 2001:db8::1 80").listen.ToString(), "[::]:8080");
+  EXPECT_EQ(ServiceOf("internal 0.0.0.0\ntcppm -6 8080 2001:db8::1 80").listen.ToString(), "0.0.0.0:8080");
+}
+
+TEST(TcppmTest, OptionBeatsInternal) {
+  EXPECT_EQ(ServiceOf("internal 192.0.2.1\ntcppm -i192.0.2.2 8080 192.0.2.9 80").listen.ToString(), "192.0.2.2:8080");
+  EXPECT_EQ(ServiceOf("internal unix:/a\ntcppm -i192.0.2.2 8080 192.0.2.9 80").listen.ToString(), "192.0.2.2:8080");
+  EXPECT_EQ(ServiceOf("internal 192.0.2.1\ntcppm -iunix:@b 8080 192.0.2.9 80").listen.ToString(), "unix:@b");
+  EXPECT_EQ(ServiceOf("external 192.0.2.1\nexternal 2001:db8::1\ntcppm -e192.0.2.2 8080 192.0.2.9 80")
+                .external_ipv4->IpText(),
+            "192.0.2.2");
+}
+
+TEST(TcppmTest, PortOptionMustAgree) {
+  EXPECT_EQ(ServiceOf("tcppm -p8080 8080 192.0.2.1 80").listen.port(), 8080);
+  EXPECT_EQ(ServiceOf("tcppm 0 192.0.2.1 80").listen.port(), 0);
+  EXPECT_THAT(Said("tcppm -p8081 8080 192.0.2.1 80"), HasSubstr("SRCPORT 8080 and -p8081 are two ports"));
+  EXPECT_THAT(Said("tcppm -p0 8080 192.0.2.1 80"), HasSubstr("SRCPORT 8080 and -p0 are two ports"));
+}
+
+TEST(TcppmTest, PositionsAreCounted) {
+  EXPECT_THAT(Said("tcppm -i192.0.2.1 8080 192.0.2.1"), HasSubstr("here there are 2"));
+  EXPECT_THAT(Said("tcppm 8080 192.0.2.1 80 -s"), HasSubstr("put the options before them"));
+  EXPECT_THAT(Said("tcppm 8080 192.0.2.1 80 # x"), HasSubstr("give comments a line of their own"));
+}
+
+TEST(TcppmTest, AllThatIsWrongIsSaid) {
+  const std::string said = Said("tcppm -i192.0.2.1 x 300.0.0.1 0");
+  EXPECT_THAT(said, HasSubstr("SRCPORT 'x'"));
+  EXPECT_THAT(said, HasSubstr("DST '300.0.0.1' looks like an address but is none"));
+  EXPECT_THAT(said, HasSubstr("DSTPORT '0'"));
+}
+
+TEST(TcppmTest, DestinationThatIsTheServiceItself) {
+  for (const char* text :
+       {"tcppm -i127.0.0.1 8080 127.0.0.1 8080", "tcppm 8080 127.0.0.5 8080", "tcppm -6 8080 ::1 8080",
+        "tcppm -iunix:/a 0 unix:/a 0", "tcppm -i192.0.2.1 8080 192.0.2.1 8080"}) {
+    EXPECT_THAT(Said(text), HasSubstr("warning: tcppm: the destination is the service itself")) << text;
+    EXPECT_NE(BuildText(text).snapshot, nullptr);
+  }
+  for (const char* text :
+       {"tcppm -i127.0.0.1 8080 127.0.0.1 8081", "tcppm -i127.0.0.1 8080 127.0.0.2 8080", "tcppm 8080 192.0.2.1 8080",
+        "tcppm 8080 ::1 8080", "tcppm 0 127.0.0.1 80", "tcppm -iunix:/a 80 127.0.0.1 80"}) {
+    EXPECT_EQ(Said(text), "") << text;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::config
