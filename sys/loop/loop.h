@@ -27,8 +27,9 @@ namespace sluice::sys {
 //    user adds the bits to what it remembers. It may come without anything new: the user tries, gets EAGAIN, goes on.
 //  * kReadHangUp comes when the other side has shut down its sending (POLLRDHUP), kHangUp when both directions are
 //    gone, kError when an error is pending: these three whatever the interest.
-//  * kPriority comes when there is urgent data, and may come with any kReadable: a ring reports the key of the wake-up,
-//    which for a socket is EPOLLIN | EPOLLPRI for every segment. So it means "a short read proves nothing here".
+//  * kPriority comes with urgent data, and with each event until that is read; never for ordinary bytes. A recv(2)
+//  stops
+//    before the urgent byte, so after kPriority a short read does not mean that nothing is left.
 //  * Nothing is lost: when the kernel drops a watch (a completion queue that overflowed), the loop arms it anew, which
 //    reports the current state.
 //

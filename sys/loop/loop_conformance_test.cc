@@ -2,7 +2,9 @@
 // loop_waiting_cases.cc, release and load in loop_release_cases.cc.
 
 #include <netinet/tcp.h>
-#include <sys/un.h>
+
+#include <atomic>
+#include <thread>
 
 #include "sys/loop/testing/conformance.h"
 
@@ -160,6 +162,56 @@ TEST_P(LoopConformanceTest, UrgentDataIsPriority) {
   char bytes[8];
   EXPECT_EQ(::recv(pair.ours.get(), bytes, sizeof bytes, 0), 2) << "why it matters: short, and not drained";
   EXPECT_EQ(::recv(pair.ours.get(), bytes, sizeof bytes, 0), 1);
+}
+
+TEST_P(LoopConformanceTest, OrdinaryBytesAreNotPriority) {
+  // The key of their wake-up says so, and a ring reports keys.
+  const Ends tcp = TcpPair();
+  const Ends local = UnixPair();
+  Watch(tcp.ours.get(), 1);
+  Watch(local.ours.get(), 2, Interest::kRead);
+  for (int round = 0; round < 100; ++round) {
+    Send(tcp.theirs.get());
+    Send(local.theirs.get());
+    ASSERT_TRUE(Sees(1, Loop::kReadable));
+    ASSERT_TRUE(Sees(2, Loop::kReadable));
+    ASSERT_EQ((seen_[1] | seen_[2]) & Loop::kPriority, 0) << round;
+    if (round % 2 == 0) Drain(tcp.ours.get());
+    Forget();
+  }
+}
+
+TEST_P(LoopConformanceTest, UrgentDataIsNeverMissed) {
+  // A user that takes a short read for the end, but after kPriority, gets every byte. The other side's writes meet the
+  // turns at all moments.
+  const Ends pair = TcpPair();
+  const int on = 1;
+  ASSERT_EQ(::setsockopt(pair.ours.get(), SOL_SOCKET, SO_OOBINLINE, &on, sizeof on), 0);
+  Watch(pair.ours.get(), 1, Interest::kRead);
+  constexpr int kRounds = 2000;
+  std::atomic<int64_t> received{0};
+  std::thread sender([&] {
+    for (int64_t round = 1; round <= kRounds; ++round) {
+      EXPECT_EQ(::send(pair.theirs.get(), "1234", 4, round % 3 == 0 ? MSG_OOB : 0), 4);
+      const MonotonicNanos deadline = Clock::System().Now() + kPatience;
+      while (round % 8 == 0 && received.load() < 4 * round && Clock::System().Now() < deadline)
+        std::this_thread::yield();
+    }
+  });
+  char bytes[64];
+  EXPECT_TRUE(TurnUntil([&] {
+    const uint16_t ready = seen_[1];
+    Forget();
+    ssize_t got = 0;
+    if ((ready & Loop::kReadable) != 0) {
+      do {
+        got = ::recv(pair.ours.get(), bytes, sizeof bytes, 0);
+        if (got > 0) received += got;
+      } while (got == sizeof bytes || (got > 0 && (ready & Loop::kPriority) != 0));
+    }
+    return received == 4 * kRounds;
+  })) << received;
+  sender.join();
 }
 
 TEST_P(LoopConformanceTest, ListenerIsReadableForEachNewConnection) {

@@ -27,6 +27,12 @@ constexpr uint32_t PollMask(Loop::Interest interest) {
   return 0;
 }
 
+// What the ring asks for besides. The key of a socket's wake-up for bytes is EPOLLIN | EPOLLPRI | EPOLLRDNORM |
+// EPOLLRDBAND whatever has come, and a ring reports the key; no state of a TCP, UDP or unix socket has EPOLLRDBAND. So
+// it tells a key, whose EPOLLPRI means nothing, from a state.
+constexpr uint32_t kKeyMark = EPOLLRDBAND;
+constexpr bool IsKeyWithPriority(uint32_t mask) { return (mask & (kKeyMark | EPOLLPRI)) == (kKeyMark | EPOLLPRI); }
+
 // Shifts, not branches: this runs for each event.
 constexpr uint16_t ReadyBits(uint32_t mask) {
   return static_cast<uint16_t>((mask & EPOLLIN) | (mask & EPOLLOUT) >> 1 | (mask & EPOLLRDHUP) >> 11 |

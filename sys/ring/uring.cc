@@ -53,7 +53,7 @@ Uring::~Uring() {
     all.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL;
     all.timeout.tv_sec = all.timeout.tv_nsec = -1;
     io_uring_register_sync_cancel(&ring_, &all);
-    while ((ring_.flags & IORING_SETUP_TASKRUN_FLAG) != 0 && HasDeferredWork() && io_uring_get_events(&ring_) >= 0) {
+    while (HasDeferredWork() && io_uring_get_events(&ring_) >= 0) {
       io_uring_cq_advance(&ring_, io_uring_cq_ready(&ring_));
     }
   } else {
@@ -102,9 +102,7 @@ bool Uring::Cancel(uint64_t target, uint64_t tag) {
 }
 
 bool Uring::HasDeferredWork() const {
-  const unsigned flags = __atomic_load_n(ring_.sq.kflags, __ATOMIC_ACQUIRE);
-  if ((ring_.flags & IORING_SETUP_TASKRUN_FLAG) == 0) return true;  // it does not say
-  return (flags & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
+  return (__atomic_load_n(ring_.sq.kflags, __ATOMIC_ACQUIRE) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
 }
 
 int Uring::Enter(int64_t timeout_nanos) {
@@ -115,7 +113,8 @@ int Uring::Enter(int64_t timeout_nanos) {
   assert(owner_tid_ == ::gettid());
   int result;
   if (timeout_nanos == 0 || HasCompletions()) {
-    if (io_uring_sq_ready(&ring_) == 0 && !HasDeferredWork()) return 0;
+    const bool says = (ring_.flags & IORING_SETUP_TASKRUN_FLAG) != 0;
+    if (says && io_uring_sq_ready(&ring_) == 0 && !HasDeferredWork()) return 0;
     result = io_uring_submit_and_get_events(&ring_);
   } else {
     __kernel_timespec timeout{timeout_nanos / kNanosPerSecond, timeout_nanos % kNanosPerSecond};

@@ -72,7 +72,8 @@ class Uring {
   int Enter(int64_t timeout_nanos);
 
   bool HasCompletions() const { return io_uring_cq_ready(&ring_) != 0; }
-  // The kernel has work for this thread that would become completions.
+  // The kernel says that it has completions for this thread which another Enter() would bring. False also where it does
+  // not say (a ring without IORING_SETUP_TASKRUN_FLAG).
   bool HasDeferredWork() const;
 
   // Calls visit(Completion) -> bool for each completion that is there, in order, until it says false.
