@@ -15,12 +15,6 @@ namespace {
 
 EndSide SideOf(int leg) { return leg == kClient ? EndSide::kClient : EndSide::kUpstream; }
 
-bool IsTcp(int fd) {
-  int domain = 0;
-  socklen_t length = sizeof domain;
-  return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain != AF_UNIX;
-}
-
 }  // namespace
 
 Engine::Engine(sys::Loop* loop, sys::MonotonicNanos now) : loop_(loop), now_(now), wheel_(TickOf(now)) {}
@@ -58,12 +52,14 @@ void Engine::Adopt(Handoff handoff) {
     s.flow[direction].state = NextFlowStep(FlowState::kReading, FlowEvent::kRestLeft).state;
   }
   s.leg[kClient].fd = std::move(handoff.client);
+  s.leg[kClient].is_tcp = handoff.client_is_tcp;
   s.leg[kClient].writable = true;  // until the kernel says otherwise
   if (!WatchLeg(s, kClient, kKindClient)) return;
   if (!handoff.upstream.valid()) return StartConnecting(s, std::move(handoff.plan));
   s.stage = SessionStage::kRelaying;
   s.upstream_kind = kKindUpstream;
   s.leg[kUpstream].fd = std::move(handoff.upstream);
+  s.leg[kUpstream].is_tcp = handoff.upstream_is_tcp;
   s.leg[kUpstream].writable = true;
   if (!WatchLeg(s, kUpstream, kKindUpstream)) return;
   wheel_.Arm(SessionTimer(s), IdleDeadline(s));
@@ -74,7 +70,6 @@ void Engine::Adopt(Handoff handoff) {
 
 bool Engine::WatchLeg(Session& session, int index, uint8_t kind) {
   Leg& leg = session.leg[index];
-  leg.is_tcp = IsTcp(leg.fd.get());
   const int64_t watch =
       loop_->Watch(leg.fd.get(), MakeToken(session.slot, session.generation, kind), sys::Loop::Interest::kBoth);
   if (watch < 0) {
@@ -208,8 +203,7 @@ void Engine::Step(Session& session, int direction, FlowEvent event) {
     case FlowAction::kNone:
       return;
     case FlowAction::kShutSink:
-      // Refused only where the sink is gone already (ENOTCONN), which its reading side will say.
-      shutdown(session.leg[SinkOf(direction)].fd.get(), SHUT_WR);
+      Shut(session.leg[SinkOf(direction)]);
       return;
     case FlowAction::kDropRest:
       transfer_.DropRest(flow);

@@ -101,6 +101,7 @@ class Engine {
   void ForceClose(Session& session, EndCode code, EndSide side, int error);
   void Finish(Session& session);
   void CloseLeg(Session& session, int leg);
+  static void Shut(Leg& leg);
   void OnReleased(Session& session, uint8_t kind);
   void FreeIfReleased(Session& session);
   SessionReport Report(const Session& session) const;

@@ -48,6 +48,12 @@ SessionReport Engine::Report(const Session& session) const {
           .ended = now_};
 }
 
+// Refused only where the leg is gone already (ENOTCONN), which its reading side will say.
+void Engine::Shut(Leg& leg) {
+  if (!leg.shut) shutdown(leg.fd.get(), SHUT_WR);
+  leg.shut = true;
+}
+
 // Both flows have ended.
 void Engine::BeginClose(Session& session) {
   bool discard = false;
@@ -58,7 +64,7 @@ void Engine::BeginClose(Session& session) {
     if (leg.close_kind == CloseKind::kReset && SendQueueBytes(leg.fd.get()) == 0) sys::SetLingerReset(leg.fd.get());
     if (leg.close_kind != CloseKind::kDiscard) continue;
     discard = true;
-    shutdown(leg.fd.get(), SHUT_WR);
+    Shut(leg);
     session.linger_queue_bytes = SendQueueBytes(leg.fd.get());
   }
   if (!discard) return Finish(session);
@@ -125,7 +131,7 @@ void Engine::CloseLeg(Session& session, int index) {
   Leg& leg = session.leg[index];
   if (!leg.fd.valid()) return;
   // FIN goes out now even where the loop holds the descriptor for another turn; a reset is close()'s to send.
-  if (leg.close_kind != CloseKind::kReset) shutdown(leg.fd.get(), SHUT_WR);
+  if (leg.close_kind != CloseKind::kReset) Shut(leg);
   if (leg.watched) {
     loop_->Release(leg.watch);
   } else {

@@ -67,13 +67,8 @@ void Engine::OnAttemptEvent(Session& session, uint8_t kind, uint16_t ready) {
     if (attempt.kind != kind || !attempt.pending) continue;
     constexpr uint16_t kOutcome = sys::Loop::kWritable | sys::Loop::kHangUp | sys::Loop::kError;
     if ((ready & kOutcome) == 0) return;
-    // The plan's candidate of this attempt: attempts that could not even be started took a candidate but no kind, so
-    // the address is asked of the socket where it matters and of the plan for the record.
-    const sys::SocketAddress address = sys::SocketAddress::OfPeer(attempt.fd.get());
-    const int error = ConnectOutcome(attempt.fd.get(), address);
+    const int error = ConnectOutcome(attempt.fd.get(), session.connecting->plan.candidates[attempt.candidate]);
     if (error != 0) return AttemptFailed(session, attempt, error);
-    // Reported before the handshake was over (a hang-up is reported for a socket that has not begun, too): not yet.
-    if (address.family() == sys::AddressFamily::kNone) return;
     return AttemptWon(session, attempt);
   }
 }

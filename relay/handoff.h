@@ -42,6 +42,10 @@ struct Handoff {
   sys::UniqueFd client;
   sys::UniqueFd upstream;  // connected already; or empty, and `plan` says where to
   ConnectPlan plan;
+  // A short recv from plain TCP tells that nothing more is there; left false where it is not known, which costs a
+  // system call more.
+  bool client_is_tcp = false;
+  bool upstream_is_tcp = false;  // where `upstream` is given; else the candidate tells
 
   // Read already by the handshake; each is delivered before anything that the worker reads.
   std::string from_client;

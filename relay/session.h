@@ -40,6 +40,7 @@ struct Leg {
   LegState state = LegState::kOpen;
   CloseKind close_kind = CloseKind::kClose;
   bool watched = false;
+  bool shut = false;  // our side: shutdown(SHUT_WR) was called
   bool readable = false;
   bool writable = false;
   bool is_tcp = false;  // a short recv means drained; never so on a unix socket

@@ -105,6 +105,7 @@ std::optional<relay::Handoff> PortMap::HandoffTo(std::vector<sys::SocketAddress>
   }
   relay::Handoff handoff;
   handoff.client = std::move(arrival.client);
+  handoff.client_is_tcp = arrival.observer->record().client.is_ip();
   handoff.plan.candidates = std::move(addresses);
   handoff.plan.outgoing = &context_->outgoing;
   handoff.options = &options.relay;

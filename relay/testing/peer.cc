@@ -1,0 +1,171 @@
+#include "relay/testing/peer.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "sys/net/listen_socket.h"
+#include "sys/net/socket_options.h"
+
+namespace sluice::relay::testing {
+namespace {
+
+[[noreturn]] void Die(const char* what) {
+  std::fprintf(stderr, "test rig: %s: %s\n", what, std::strerror(errno));
+  std::abort();
+}
+
+std::string FreshUnixPath() {
+  static int count = 0;
+  static const std::string folder = [] {
+    char name[] = "/tmp/relayXXXXXX";
+    if (mkdtemp(name) == nullptr) Die("mkdtemp");
+    return std::string(name);
+  }();
+  return folder + "/" + std::to_string(count++);
+}
+
+sys::SocketAddress AddressFor(SocketKind kind) {
+  switch (kind) {
+    case SocketKind::kIpv4:
+      return sys::SocketAddress::Loopback(sys::AddressFamily::kIpv4, 0);
+    case SocketKind::kIpv6:
+      return sys::SocketAddress::Loopback(sys::AddressFamily::kIpv6, 0);
+    case SocketKind::kUnix:
+      return *sys::SocketAddress::ParseUnix(FreshUnixPath());
+  }
+  std::abort();
+}
+
+}  // namespace
+
+std::string ToString(SocketKind kind) {
+  switch (kind) {
+    case SocketKind::kIpv4:
+      return "Ipv4";
+    case SocketKind::kIpv6:
+      return "Ipv6";
+    case SocketKind::kUnix:
+      return "Unix";
+  }
+  return "";
+}
+
+TestListener Listen(SocketKind kind, int backlog) {
+  sys::ListenOptions options;
+  options.address = AddressFor(kind);
+  options.backlog = backlog;
+  options.reuse_port = false;
+  absl::StatusOr<sys::UniqueFd> fd = sys::OpenListener(options);
+  if (!fd.ok()) Die(fd.status().ToString().c_str());
+  TestListener listener{.fd = *std::move(fd)};
+  listener.address = kind == SocketKind::kUnix ? options.address : sys::SocketAddress::OfSocket(listener.fd.get());
+  return listener;
+}
+
+sys::UniqueFd Accept(const TestListener& listener) {
+  return sys::UniqueFd(accept4(listener.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+SocketPair MakeSocketPair(SocketKind kind) {
+  SocketPair pair;
+  if (kind == SocketKind::kUnix) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) Die("socketpair");
+    pair.dialed = sys::UniqueFd(ends[0]);
+    pair.accepted = sys::UniqueFd(ends[1]);
+    return pair;
+  }
+  const TestListener listener = Listen(kind);
+  sockaddr_storage storage;
+  const socklen_t length = listener.address.ToSockaddr(storage);
+  pair.dialed = sys::UniqueFd(socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (connect(pair.dialed.get(), reinterpret_cast<sockaddr*>(&storage), length) != 0 && errno != EINPROGRESS) {
+    Die("connect");
+  }
+  pollfd arrival{listener.fd.get(), POLLIN, 0};
+  if (poll(&arrival, 1, 20'000) != 1) Die("poll");
+  pair.accepted = Accept(listener);
+  if (!pair.accepted.valid()) Die("accept4");
+  for (const int fd : {pair.dialed.get(), pair.accepted.get()}) {
+    sys::SetNoDelay(fd, true);
+    sys::SetOobInline(fd);
+  }
+  return pair;
+}
+
+std::string Bytes(uint32_t seed, int64_t count, int64_t from) {
+  std::string bytes(static_cast<size_t>(count), '\0');
+  for (int64_t i = 0; i < count; ++i) {
+    uint64_t x = (uint64_t{seed} << 40) ^ static_cast<uint64_t>(from + i);
+    x *= 0x9e3779b97f4a7c15;
+    x ^= x >> 29;
+    bytes[static_cast<size_t>(i)] = static_cast<char>(x * 0xbf58476d1ce4e5b9 >> 56);
+  }
+  return bytes;
+}
+
+void Peer::LimitSendBuffer(int bytes) { setsockopt(fd_.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes); }
+void Peer::LimitReceiveBuffer(int bytes) { setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes); }
+
+void Peer::SendUrgent(char byte) {
+  SendSome();
+  if (send(fd_.get(), &byte, 1, MSG_OOB | MSG_NOSIGNAL) == 1) ++sent_bytes_;
+}
+
+void Peer::Reset() {
+  sys::SetLingerReset(fd_.get());
+  fd_.reset();
+}
+
+void Peer::Work() {
+  if (!fd_.valid()) return;
+  SendSome();
+  if (finish_ && !finished_ && unsent_.empty()) {
+    finished_ = true;
+    shutdown(fd_.get(), SHUT_WR);
+  }
+  if (!paused_) ReceiveSome();
+}
+
+void Peer::SendSome() {
+  size_t taken = 0;
+  while (taken < unsent_.size()) {
+    const ssize_t n = send(fd_.get(), unsent_.data() + taken, unsent_.size() - taken, MSG_NOSIGNAL);
+    if (n < 0) {
+      if (errno != EAGAIN) {
+        // What it still had to say has nowhere to go.
+        if (errno == ECONNRESET) error_ = errno;
+        taken = unsent_.size();
+      }
+      break;
+    }
+    sent_bytes_ += n;
+    taken += static_cast<size_t>(n);
+  }
+  unsent_.erase(0, taken);
+}
+
+void Peer::ReceiveSome() {
+  char buffer[64 * 1024];
+  while (!saw_either()) {
+    const ssize_t n = recv(fd_.get(), buffer, sizeof buffer, 0);
+    if (n > 0) {
+      received_.append(buffer, static_cast<size_t>(n));
+    } else if (n == 0) {
+      saw_end_ = true;
+    } else {
+      if (errno != EAGAIN) error_ = errno;
+      return;
+    }
+  }
+}
+
+}  // namespace sluice::relay::testing
