@@ -13,7 +13,7 @@ namespace sluice::sys {
 // ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_), and each entry point (a callback, the start of a thread) asserts once with
 // AssertHeld. Clang then refuses a call from a function that has not asserted; debug builds check the thread as well.
 //
-// Adopt() is called once by the thread that plays the role.
+// Thread-safe; Adopt() is called once, by the thread that plays the role.
 class ABSL_LOCKABLE ThreadRole {
  public:
   void Adopt() { owner_.store(std::this_thread::get_id(), std::memory_order_relaxed); }

@@ -94,7 +94,8 @@ _MAY_START_THREADS = ('sys/', 'relay/worker', 'protocols/service/', 'protocols/a
 BANS = [
     Ban(r'\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|alloca)\s*\(', 'no bound, or hidden state: use absl strings',
         _everywhere),
-    Ban(r'\b(atoi|atol|atoll|atof)\s*\(', 'takes bad input for 0: use absl::SimpleAtoi', _everywhere),
+    Ban(r'\b(atoi|atol|atoll|atof)\s*\(', 'takes bad input for 0: use absl::SimpleAtoi',
+        lambda p: not is_test(p)),
     Ban(r'\b(gethostbyname\w*|getaddrinfo|getservbyname\w*|getpwnam\w*|getgrnam\w*)\s*\(',
         'loads NSS libraries, which a static binary has not: use protocols/dns, sys/process', _everywhere),
     Ban(r'\babsl::(Mutex|MutexLock|CondVar|Notification|ReaderMutexLock)\b',
@@ -103,7 +104,7 @@ BANS = [
         'not annotated: use sys/thread/mutex.h', lambda p: p != 'sys/thread/mutex.h' and not is_test(p)),
     Ban(r'\bstd::(jthread|thread(?!::id|::hardware_concurrency))\b', 'threads belong to the pools and the workers',
         lambda p: not is_test(p) and not p.startswith(_MAY_START_THREADS)),
-    Ban(r'\b(throw\b|try\s*{)', 'no exceptions of ours: absl::Status or ErrnoOr', lambda p: not is_test(p)),
+    Ban(r'\bthrow\b', 'no exceptions of ours: absl::Status or ErrnoOr', lambda p: not is_test(p)),
     Ban(r'\b(sleep_for|sleep_until|usleep|nanosleep)\s*\(|(?<![\w.>:])sleep\s*\(',
         'sleeping hides what is waited for: wait for the condition with a deadline', _everywhere),
     Ban(r'\bstd::(cout|cerr|clog)\b', 'standard output belongs to access records, messages to the log',
