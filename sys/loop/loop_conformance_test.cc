@@ -1,8 +1,6 @@
 // One suite that holds both loops to the contract of loop.h: readiness here, waiting and waking in
 // loop_waiting_cases.cc, release and load in loop_release_cases.cc.
 
-#include <netinet/tcp.h>
-
 #include <atomic>
 #include <thread>
 

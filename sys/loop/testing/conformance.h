@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -130,6 +131,8 @@ inline Ends TcpPair() {
   UniqueFd ours(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   EXPECT_TRUE(ours.valid()) << errno;
   EXPECT_EQ(::fcntl(theirs.get(), F_SETFL, O_NONBLOCK), 0);
+  const int on = 1;  // single bytes are sent at once
+  EXPECT_EQ(::setsockopt(theirs.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), 0);
   return {std::move(ours), std::move(theirs)};
 }
 
