@@ -145,7 +145,7 @@ bool AcceptorSet::AcceptOne(Acceptor& acceptor, sys::MonotonicNanos now) {
   if (acceptor.deal) {
     worker_->Deal(acceptor.handler, std::move(accepted->fd), std::move(accepted->peer), std::move(admission));
   } else {
-    acceptor.handler->OnAdmitted(*worker_, std::move(accepted->fd), std::move(accepted->peer), std::move(admission));
+    worker_->Admit(acceptor.handler, std::move(accepted->fd), std::move(accepted->peer), std::move(admission));
   }
   return !short_of_descriptors;
 }

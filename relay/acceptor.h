@@ -27,6 +27,13 @@ class AdmissionHandler {
   virtual ~AdmissionHandler() = default;
   virtual void OnAdmitted(Worker& worker, sys::UniqueFd client, sys::SocketAddress client_address,
                           Admission admission) = 0;
+  // For protocols in which the client speaks first: how long it may be silent. OnAdmitted is then called once there is
+  // something to read, and OnSilent when there was nothing for so long. 0: the client is not waited for.
+  virtual int64_t first_byte_nanos() const { return 0; }
+  virtual void OnSilent(sys::UniqueFd client, sys::SocketAddress client_address, Admission admission) {
+    (void)client, (void)client_address;
+    admission.Return();
+  }
   // The budget that admissions come from; lives as long as the handler and all its sessions.
   virtual ConnectionBudget& budget() = 0;
 };

@@ -14,7 +14,11 @@ Worker::Worker(int index, std::unique_ptr<sys::Loop> loop, const sys::Clock* clo
       loop_(std::move(loop)),
       now_(clock->Now()),
       engine_(loop_.get(), now_),
-      acceptors_(this, loop_.get()) {}
+      acceptors_(this, loop_.get()),
+      first_bytes_(
+          this, loop_.get(),
+          [](uint32_t slot, uint32_t generation) { return Engine::MakeToken(slot, generation, kKindFirstBytes); },
+          now_) {}
 
 Worker::~Worker() = default;
 
@@ -38,8 +42,9 @@ void Worker::Loop() {
 
 int64_t Worker::WaitNanos() const {
   int64_t wait = engine_.NanosToNext(now_);
-  const int64_t accept = acceptors_.NanosToNext(now_);
-  if (wait < 0 || (accept >= 0 && accept < wait)) wait = accept;
+  for (const int64_t other : {acceptors_.NanosToNext(now_), first_bytes_.NanosToNext(now_)}) {
+    if (wait < 0 || (other >= 0 && other < wait)) wait = other;
+  }
   return wait;
 }
 
@@ -48,11 +53,19 @@ void Worker::Turn() {
   now_ = clock_->Now();
   stats_.turns.Increment();
   engine_.AdvanceTo(now_);
+  first_bytes_.AdvanceTo(now_);
   for (const sys::Loop::Event& event : events) {
-    if (Engine::KindOf(event.token) == kKindAcceptor) {
-      acceptors_.OnEvent(Engine::SlotOf(event.token), Engine::GenerationOf(event.token), event.ready);
-    } else {
-      engine_.OnEvent(event.token, event.ready);
+    const uint32_t slot = Engine::SlotOf(event.token);
+    const uint32_t generation = Engine::GenerationOf(event.token);
+    switch (Engine::KindOf(event.token)) {
+      case kKindAcceptor:
+        acceptors_.OnEvent(slot, generation, event.ready);
+        break;
+      case kKindFirstBytes:
+        first_bytes_.OnEvent(slot, generation, event.ready);
+        break;
+      default:
+        engine_.OnEvent(event.token, event.ready);
     }
   }
   HandleMail();
@@ -73,8 +86,8 @@ void Worker::HandleMail() {
       stats_.posted.Increment();
       engine_.Adopt(std::move(*handoff));
     } else if (Admitted* admitted = std::get_if<Admitted>(&message)) {
-      admitted->handler->OnAdmitted(*this, std::move(admitted->client), std::move(admitted->address),
-                                    std::move(admitted->admission));
+      Admit(std::move(admitted->handler), std::move(admitted->client), std::move(admitted->address),
+            std::move(admitted->admission));
     } else {
       std::get<Task>(message)(*this);
     }
@@ -89,10 +102,22 @@ void Worker::Adopt(Handoff handoff) {
   running_.store(engine_.running(), std::memory_order_relaxed);
 }
 
+void Worker::Admit(std::shared_ptr<AdmissionHandler> handler, sys::UniqueFd client, sys::SocketAddress address,
+                   Admission admission) {
+  const int64_t nanos = handler->first_byte_nanos();
+  if (nanos == 0) return handler->OnAdmitted(*this, std::move(client), std::move(address), std::move(admission));
+  first_bytes_.Add(std::move(handler), std::move(client), std::move(address), std::move(admission), nanos);
+}
+
+void Worker::EndAll(EndCode code) {
+  engine_.EndAll(code);
+  first_bytes_.EndAll();
+}
+
 void Worker::Deal(std::shared_ptr<AdmissionHandler> handler, sys::UniqueFd client, sys::SocketAddress address,
                   Admission admission) {
   Worker* target = pool_ != nullptr ? &pool_->NextInTurn() : this;
-  if (target == this) return handler->OnAdmitted(*this, std::move(client), std::move(address), std::move(admission));
+  if (target == this) return Admit(std::move(handler), std::move(client), std::move(address), std::move(admission));
   target->Put(Message(std::in_place_type<Admitted>,
                       Admitted{std::move(handler), std::move(client), std::move(address), std::move(admission)}));
 }

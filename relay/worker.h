@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "relay/acceptor.h"
 #include "relay/engine.h"
+#include "relay/first_bytes.h"
 #include "relay/handoff.h"
 #include "sys/loop/loop.h"
 #include "sys/stats/counter.h"
@@ -70,6 +71,11 @@ class Worker {
   // Gives a client that was accepted here to the next worker in turn.
   void Deal(std::shared_ptr<AdmissionHandler> handler, sys::UniqueFd client, sys::SocketAddress address,
             Admission admission);
+  // Gives an accepted client to its service, now or once it has spoken.
+  void Admit(std::shared_ptr<AdmissionHandler> handler, sys::UniqueFd client, sys::SocketAddress address,
+             Admission admission);
+  // Ends every session, and every client that has not spoken yet.
+  void EndAll(EndCode code);
   AcceptorSet& acceptors() { return acceptors_; }
   Engine& engine() { return engine_; }
   void Stop() { stopping_ = true; }
@@ -78,6 +84,7 @@ class Worker {
 
   // Tokens of acceptors, kept apart from those of sessions by their kind.
   static constexpr uint8_t kKindAcceptor = 0xf0;
+  static constexpr uint8_t kKindFirstBytes = 0xf1;
   static constexpr sys::Loop::Token AcceptorToken(uint32_t index, uint32_t generation) {
     return Engine::MakeToken(index, generation, kKindAcceptor);
   }
@@ -114,6 +121,7 @@ class Worker {
   sys::MonotonicNanos now_;
   Engine engine_;
   AcceptorSet acceptors_;
+  FirstBytes first_bytes_;
   std::vector<Message> mail_;
   bool stopping_ = false;
 };

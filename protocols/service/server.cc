@@ -191,7 +191,7 @@ bool Server::idle() const { return listeners_->closing() == 0 && connections() =
 
 void Server::EndSessions() {
   for (int i = 0; i < workers_->size(); ++i) {
-    workers_->at(i).Run([](relay::Worker& worker) { worker.engine().EndAll(relay::EndCode::kShutDown); });
+    workers_->at(i).Run([](relay::Worker& worker) { worker.EndAll(relay::EndCode::kShutDown); });
   }
 }
 
