@@ -4,30 +4,16 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "protocols/dns/host_name.h"
 
 namespace sluice::config {
 namespace {
 
 bool AllDigits(absl::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isdigit(c); });
-}
-
-// Whether inet_aton would take the last label for a number: then the whole is an address in some old spelling, or meant
-// to be one.
-bool LooksNumeric(absl::string_view label) {
-  if (AllDigits(label)) return true;
-  if (!absl::ConsumePrefix(&label, "0x") && !absl::ConsumePrefix(&label, "0X")) return false;
-  return std::all_of(label.begin(), label.end(), [](char c) { return absl::ascii_isxdigit(c); });
-}
-
-bool AllowedInName(char c) {
-  const unsigned char u = static_cast<unsigned char>(c);
-  return u > 0x20 && u < 0x7f && !absl::StrContains("\"$'()*,/:;<>?@[\\]^`{|}%#&=+!~", c);
 }
 
 }  // namespace
@@ -80,30 +66,12 @@ absl::StatusOr<sys::SocketAddress> ParseAddressAndPort(absl::string_view text, u
 }
 
 absl::Status CheckHostName(absl::string_view text) {
-  absl::ConsumeSuffix(&text, ".");
-  if (text.empty()) return absl::InvalidArgumentError("is no host name, it is empty, give a name or an address");
-  if (text.size() > 253) {
-    return absl::InvalidArgumentError("is no host name, names have at most 253 bytes, give a shorter one");
+  if (sys::SocketAddress::ParseIp(text, 0).ok()) {
+    return absl::InvalidArgumentError("is an address, a host name belongs here");
   }
-  const std::vector<absl::string_view> labels = absl::StrSplit(text, '.');
-  for (absl::string_view label : labels) {
-    if (label.empty() || label.size() > 63) {
-      return absl::InvalidArgumentError(
-          "is no host name, what stands between two dots has 1 to 63 bytes, give a name or an address");
-    }
-    if (!std::all_of(label.begin(), label.end(), AllowedInName)) {
-      return absl::InvalidArgumentError(
-          "is no host name, it holds a character that names do not have, give a name, an address, [IPV6], unix:/PATH "
-          "or "
-          "unix:@NAME (other scripts as xn--...)");
-    }
-  }
-  if (LooksNumeric(labels.back())) {
-    return absl::InvalidArgumentError(
-        "looks like an address but is none, programs disagree on what such forms mean, write four numbers from 0 to "
-        "255");
-  }
-  return absl::OkStatus();
+  const absl::Status status = dns::ValidateHostName(text);
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat("is no host name: ", status.message()));
 }
 
 absl::Status CheckInterfaceName(absl::string_view text) {

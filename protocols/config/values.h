@@ -27,8 +27,7 @@ absl::StatusOr<sys::SocketAddress> ParseLocalAddress(absl::string_view text, boo
 // `IP[:PORT]`, `[IPv6]:PORT` or a bare IPv6.
 absl::StatusOr<sys::SocketAddress> ParseAddressAndPort(absl::string_view text, uint16_t default_port);
 
-// What can be asked of a resolver: 1-253 bytes without blanks, controls, '/' and the like, labels of 1-63 bytes, one
-// trailing dot allowed; not what looks like an address and is none (127.1, 300.0.0.1).
+// A name that the resolver takes (dns::ValidateHostName) and that is no address.
 absl::Status CheckHostName(absl::string_view text);
 
 // The name of a network interface: 1-15 bytes.

@@ -47,25 +47,15 @@ TEST(ValuesTest, AddressesWithPorts) {
   }
 }
 
+// The rules are those of dns/host_name.h.
 TEST(ValuesTest, HostNames) {
-  for (const char* good : {"a", "example.com", "example.com.", "xn--bcher-kva.example", "_dmarc.example.com", "1.a",
-                           "localhost", "a-b.c1"}) {
+  for (const char* good : {"a", "example.com", "example.com.", "xn--bcher-kva.example", "_x.example.com", "1.a"}) {
     EXPECT_TRUE(CheckHostName(good).ok()) << good;
   }
-  for (const char* bad : {"", ".", "..", "a..b", ".a", "a b", "a/b", "a:80",
-                          "b\xc3\xbc"
-                          "cher.example",
-                          "1.2.3", "127.1", "0x7f", "a.1", "256.1.1.1", "\x1b", "*.example.com", "user@host"}) {
+  for (const char* bad : {"", ".", "a..b", "a b", "a/b", "a:80", "127.1", "0x7f", "256.1.1.1", "192.0.2.1", "::1",
+                          "[::1]", "\x1b", "*.example.com"}) {
     EXPECT_FALSE(CheckHostName(bad).ok()) << bad;
   }
-  EXPECT_TRUE(CheckHostName(std::string(63, 'a') + ".example").ok());
-  EXPECT_FALSE(CheckHostName(std::string(64, 'a') + ".example").ok());
-  std::string name = "a";
-  while (name.size() < 252) name += ".a";
-  EXPECT_EQ(name.size(), 253u);
-  EXPECT_TRUE(CheckHostName(name).ok());
-  EXPECT_TRUE(CheckHostName(name + ".").ok());
-  EXPECT_FALSE(CheckHostName(name + "a.a").ok());
 }
 
 TEST(ValuesTest, InterfaceNames) {

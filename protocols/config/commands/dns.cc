@@ -62,7 +62,7 @@ void HandleNscache6(CommandContext& context) {
 void HandleNsrecord(CommandContext& context) {
   const std::string& name = context.argument(1);
   const absl::Status good_name = CheckHostName(name);
-  if (!good_name.ok()) context.Error(absl::StrCat(Quoted(name), " ", good_name.message()));
+  if (!good_name.ok()) context.Error(absl::StrCat(Quoted(name), " ", good_name.message(), ", give a name"));
   absl::StatusOr<sys::SocketAddress> address = sys::SocketAddress::ParseIp(context.argument(2), 0);
   if (!address.ok()) {
     context.Error(

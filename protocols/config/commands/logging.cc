@@ -4,11 +4,11 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "protocols/accounting/log_format.h"
+#include "protocols/accounting/log_target.h"
 #include "protocols/service/snapshot.h"
 
 namespace sluice::config {
@@ -16,25 +16,41 @@ namespace {
 
 using Target = service::LogOptions::Target;
 
-// One of c H D W M Y in either case, as the snapshot has it; 0 for anything else.
-char RotationLetter(absl::string_view word) {
-  constexpr absl::string_view kLetters = "cHDWMY";
-  for (char letter : kLetters) {
-    if (word.size() == 1 && absl::ascii_tolower(word[0]) == absl::ascii_tolower(letter)) return letter;
+using accounting::LogTarget;
+using accounting::Rotation;
+
+// As the snapshot has it; 0 for kNone.
+char RotationLetter(Rotation rotation) {
+  switch (rotation) {
+    case Rotation::kNone:
+      return 0;
+    case Rotation::kMinute:
+      return 'c';
+    case Rotation::kHour:
+      return 'H';
+    case Rotation::kDay:
+      return 'D';
+    case Rotation::kWeek:
+      return 'W';
+    case Rotation::kMonth:
+      return 'M';
+    case Rotation::kYear:
+      return 'Y';
   }
   return 0;
 }
 
 bool ReadRotation(CommandContext& context, absl::string_view word, service::LogOptions& log) {
-  log.rotation = RotationLetter(word);
-  if (log.rotation == 0) {
+  const absl::StatusOr<LogTarget> parsed = LogTarget::Parse("file", word, 0);
+  if (!parsed.ok() || word.empty()) {
     context.Error(absl::StrCat(Quoted(word),
                                " is no rotation, it is one letter: c (minute) H (hour) D (day) W (week) M (month) or Y "
                                "(year), give one or leave it out"));
     return false;
   }
-  if (log.target != Target::kFile) {
-    log.rotation = 0;
+  if (log.target == Target::kFile) {
+    log.rotation = RotationLetter(parsed->rotation);
+  } else {
     context.Warning(
         absl::StrCat("rotation ", Quoted(word),
                      " has no effect, the records go to no file that could be renamed, leave the letter out"));
@@ -45,29 +61,28 @@ bool ReadRotation(CommandContext& context, absl::string_view word, service::LogO
 }  // namespace
 
 absl::Status SetLogTarget(absl::string_view target, service::LogOptions& log) {
-  Target kind = Target::kFile;
-  absl::string_view name = target;
-  if (target.empty() || target == "/dev/stdout") {
-    kind = Target::kStdout;
-    name = "";
-  } else if (target == "/dev/null") {
-    kind = Target::kDevNull;
-    name = "";
-  } else if (absl::ConsumePrefix(&name, "@")) {
-    if (name.empty()) return absl::InvalidArgumentError("has no name behind the @, syslog needs one, write @sluice");
-    kind = Target::kSyslog;
-  } else if (target[0] == '&') {
-    return absl::InvalidArgumentError(
-        "is an ODBC source, a static program has no database drivers, write json to standard output (log, logformat "
-        "json) and load it from there");
-  } else if (target == "radius") {
-    return absl::InvalidArgumentError(
-        "is accounting by RADIUS and not built yet, records would be lost, name a file (./radius for one of this "
-        "name)");
+  const absl::StatusOr<LogTarget> parsed = LogTarget::Parse(target, "", 0);
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("is no place for records: ", parsed.status().message()));
   }
-  log.target = kind;
-  log.name = std::string(name);
+  log.name.clear();
   log.rotation = 0;
+  switch (parsed->kind) {
+    case LogTarget::Kind::kStdout:
+      log.target = Target::kStdout;
+      break;
+    case LogTarget::Kind::kDiscard:
+      log.target = Target::kDevNull;
+      break;
+    case LogTarget::Kind::kSyslog:
+      log.target = Target::kSyslog;
+      log.name = parsed->name;
+      break;
+    case LogTarget::Kind::kFile:
+      log.target = Target::kFile;
+      log.name = std::string(target);  // with the L or G of a template, for whoever opens it
+      break;
+  }
   return absl::OkStatus();
 }
 
@@ -88,7 +103,10 @@ void HandleLog(CommandContext& context) {
     return;
   }
   const absl::Status status = SetLogTarget(target, log);
-  if (!status.ok()) context.Error(absl::StrCat(Quoted(target), " ", status.message()));
+  if (!status.ok()) {
+    context.Error(absl::StrCat(Quoted(target), " ", status.message()));
+    log.target = Target::kFile;  // nothing more to say about the rotation than whether it is one
+  }
   const bool good_rotation = context.arguments() < 2 || ReadRotation(context, context.argument(2), log);
   if (status.ok() && good_rotation) context.state.settings.log = log;
 }

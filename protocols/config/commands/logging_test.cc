@@ -28,6 +28,11 @@ TEST(LoggingTest, Targets) {
   EXPECT_EQ(With("log ./radius").name, "./radius");
 }
 
+TEST(LoggingTest, TemplatesKeepTheirZone) {
+  EXPECT_EQ(With("log L/var/log/%Y%m%d.log D").name, "L/var/log/%Y%m%d.log");
+  EXPECT_THAT(Said("log /var/log/%Q.log\n"), HasSubstr("is no place for records: %Q in the log's file name"));
+}
+
 TEST(LoggingTest, RotationInEitherCase) {
   for (const char letter : std::string("cHDWMY")) {
     EXPECT_EQ(With(std::string("log f ") + letter).rotation, letter);
@@ -47,9 +52,9 @@ TEST(LoggingTest, FormatAndRotateStayOverTargets) {
 
 TEST(LoggingTest, ABadLineLeavesTheTargetAsItWas) {
   EXPECT_THAT(Said("log f X\n"), HasSubstr("'X' is no rotation"));
-  EXPECT_THAT(Said("log @\n"), HasSubstr("'@' has no name behind the @"));
-  EXPECT_THAT(Said("log &dsn\n"), HasSubstr("'&dsn' is an ODBC source"));
-  EXPECT_THAT(Said("log radius\n"), HasSubstr("'radius' is accounting by RADIUS and not built yet"));
+  EXPECT_THAT(Said("log @\n"), HasSubstr("'@' is no place for records: a syslog name"));
+  EXPECT_THAT(Said("log &dsn\n"), HasSubstr("'&dsn' is no place for records: log to a database (&) is not built in"));
+  EXPECT_THAT(Said("log radius\n"), HasSubstr("'radius' is no place for records: log radius"));
   EXPECT_THAT(Said("log \"\"\n"), HasSubstr("the name is empty"));
   EXPECT_THAT(Said("logformat \"%Y\"\n"), HasSubstr("'%Y' is no log format: "));
 }

@@ -83,7 +83,10 @@ absl::Status ParseTarget(absl::string_view word, service::RelayTarget& target) {
     return absl::OkStatus();
   }
   target.host_name = std::string(word);
-  return CheckHostName(word);
+  const absl::Status status = CheckHostName(word);
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat(status.message(), ", give a name, an address, unix:/PATH or unix:@NAME"));
 }
 
 // DST and DSTPORT.
@@ -92,7 +95,7 @@ std::optional<service::RelayTarget> Target(CommandContext& context, const std::s
   const absl::Status status = ParseTarget(host, target);
   if (!status.ok()) context.Error(absl::StrCat("DST ", Quoted(host), " ", status.message()));
   // Unix sockets have no port; the word must be there all the same.
-  const bool is_unix = target.address.is_unix();
+  const bool is_unix = absl::StartsWith(host, "unix:");
   const auto number = ParseInteger(port, is_unix ? 0 : 1, 65535);
   if (!number) {
     context.Error(absl::StrCat("DSTPORT ", Quoted(port), " is no port, ports are 1 to 65535",
