@@ -2,6 +2,7 @@
 #define SLUICE_RELAY_ENGINE_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "relay/connecting.h"
@@ -79,8 +80,9 @@ class Engine {
   void OnAttemptEvent(Session& session, uint8_t kind, uint16_t ready);
   void OnAttemptReleased(Session& session, uint8_t kind);
   void AttemptFailed(Session& session, Connecting::Attempt& attempt, int error);
-  void AttemptWon(Session& session, Connecting::Attempt& attempt);
+  void AttemptWon(Session& session, Connecting::Attempt& attempt, uint16_t ready);
   void OnStagger(Session& session);
+  bool SayFirst(Session& session, const std::string& answer);
   void ConnectingOver(Session& session, EndCode code, EndSide side, int error);
 
   // engine.cc: bytes

@@ -1,6 +1,8 @@
 // The worker connects: one attempt after another (RFC 8305), no thread held.
 
 #include <cerrno>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "relay/engine.h"
@@ -69,7 +71,7 @@ void Engine::OnAttemptEvent(Session& session, uint8_t kind, uint16_t ready) {
     if ((ready & kOutcome) == 0) return;
     const int error = ConnectOutcome(attempt.fd.get(), session.connecting->plan.candidates[attempt.candidate]);
     if (error != 0) return AttemptFailed(session, attempt, error);
-    return AttemptWon(session, attempt);
+    return AttemptWon(session, attempt, ready);
   }
 }
 
@@ -82,7 +84,7 @@ void Engine::AttemptFailed(Session& session, Connecting::Attempt& attempt, int e
   TryNextCandidate(session);
 }
 
-void Engine::AttemptWon(Session& session, Connecting::Attempt& winner) {
+void Engine::AttemptWon(Session& session, Connecting::Attempt& winner, uint16_t ready) {
   Connecting& connecting = *session.connecting;
   session.observer->OnConnected(winner.fd.get(), connecting.plan.candidates[winner.candidate]);
   Leg& leg = session.leg[kUpstream];
@@ -90,6 +92,11 @@ void Engine::AttemptWon(Session& session, Connecting::Attempt& winner) {
   leg.watch = winner.watch;
   leg.watched = true;
   leg.writable = true;
+  // An origin that speaks first may have spoken, or ended, before this edge was taken: there will be no other for it.
+  constexpr uint16_t kEnds = sys::Loop::kReadHangUp | sys::Loop::kHangUp | sys::Loop::kError;
+  leg.hang_up_seen = (ready & kEnds) != 0;
+  leg.urgent_seen = (ready & sys::Loop::kPriority) != 0;
+  leg.readable = (ready & (sys::Loop::kReadable | sys::Loop::kPriority | kEnds)) != 0;
   leg.is_tcp = connecting.plan.candidates[winner.candidate].is_ip();
   session.upstream_kind = winner.kind;
   winner.pending = false;
@@ -104,6 +111,7 @@ void Engine::AttemptWon(Session& session, Connecting::Attempt& winner) {
   wheel_.Disarm(FlowTimer(session, kUp));
   wheel_.Arm(SessionTimer(session), IdleDeadline(session));
   if (session.watches == 2) session.connecting.reset();
+  if (!SayFirst(session, session.observer->AnswerConnected(leg.fd.get()))) return;
   Pump(session, kUp);
   if (session.stage == SessionStage::kRelaying) Pump(session, kDown);
   if (session.stage == SessionStage::kRelaying) Settle(session);
@@ -128,7 +136,35 @@ void Engine::ConnectingOver(Session& session, EndCode code, EndSide side, int er
     attempt.pending = false;
     loop_->Release(attempt.watch);
   }
-  ForceClose(session, code, side, error);
+  // Losers may still be held by the loop: `connecting` stays until the last one is released.
+  SetReason(session, code, side, error);
+  const std::string answer = session.observer->AnswerNotConnected(session.reason);
+  if (answer.empty() || side == EndSide::kClient) return Finish(session);
+  if (!SayFirst(session, answer)) return;
+  // The client is given its answer and the time to read it, like one whose upstream has just ended.
+  session.stage = SessionStage::kRelaying;
+  session.leg[kUpstream].state = LegState::kBroken;
+  Step(session, kUp, FlowEvent::kAbandon);
+  Step(session, kDown, FlowEvent::kSourceEnd);
+  if (session.flow[kDown].state != FlowState::kEnded) Pump(session, kDown);
+  if (session.stage == SessionStage::kRelaying) Settle(session);
+}
+
+// Puts `answer` before everything that the upstream says. False without memory; the session is over then.
+bool Engine::SayFirst(Session& session, const std::string& answer) {
+  if (answer.empty()) return true;
+  Flow& flow = session.flow[kDown];
+  if (HoldsRest(flow.state)) {  // bytes of the upstream from the handshake: not with a connect of our own
+    ForceClose(session, EndCode::kNoResources, EndSide::kUs, 0);
+    return false;
+  }
+  if (!transfer_.Preload(flow, answer.data(), answer.size())) {
+    ForceClose(session, EndCode::kNoResources, EndSide::kUs, ENOMEM);
+    return false;
+  }
+  flow.bytes -= static_cast<int64_t>(answer.size());  // ours, not the upstream's
+  Step(session, kDown, FlowEvent::kRestLeft);
+  return true;
 }
 
 }  // namespace sluice::relay

@@ -2,6 +2,7 @@
 #define SLUICE_RELAY_SESSION_OBSERVER_H_
 
 #include <cstdint>
+#include <string>
 
 #include "relay/end_reason.h"
 #include "sys/net/socket_address.h"
@@ -42,6 +43,18 @@ class SessionObserver {
 
   // A connection attempt to this candidate failed; the next one, if any, is tried.
   virtual void OnConnectFailed(const sys::SocketAddress& upstream, int error) = 0;
+
+  // What the client is told once the worker's connect() has succeeded, before anything that the upstream says (a SOCKS
+  // reply, an HTTP 200). Called after OnConnected; usually nothing.
+  virtual std::string AnswerConnected(int upstream_fd) {
+    (void)upstream_fd;
+    return {};
+  }
+  // What the client is told when connecting has failed, before it is closed. Usually nothing.
+  virtual std::string AnswerNotConnected(const EndReason& reason) {
+    (void)reason;
+    return {};
+  }
 
   // RelayOptions::report_bytes_* were moved since the last such call. The report has the sums so far, no reason.
   virtual void OnProgress(const SessionReport& so_far) = 0;
