@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench/core on the floors, for a few seconds in a network of its own: every kind of load, the raw figures, the tables.
+"""bench/core on sluice and the floors, for a few seconds in a network of its own: every kind of load, the raw figures, the tables.
 
     smoke_test.py BINARY...   any of the built programs: their folder is what --binaries gets
 
@@ -24,8 +24,14 @@ from harness import procfs, processes, table  # noqa: E402
 CORE = os.path.join(HERE, "core")
 # Binaries lie at DIR/bench/load/loadtool and so on.
 BINARIES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[1]))))
-PROXIES = ["floor-relay", "floor-splice", "none"]
+PROXIES = ["floor-relay", "floor-splice", "sluice-epoll", "none"]
 SCENARIOS = ["stream1", "stream16-up", "ka-1k", "close-1k", "idle"]
+try:
+    with open("/proc/sys/kernel/io_uring_disabled") as file:
+        if file.read().strip() != "2":
+            PROXIES.append("sluice-uring")
+except FileNotFoundError:
+    PROXIES.append("sluice-uring")
 _CPUS = sorted(os.sched_getaffinity(0))
 
 
@@ -73,7 +79,7 @@ class SmokeTest(unittest.TestCase):
         for scenario in SCENARIOS:
             self.assertIn(f"### {scenario}: ", done.stdout)
         with open(results) as file:
-            self.assertIn("| not measured |", file.read())
+            self.assertIn("| 1 KB kept-alive relay within 10% of a bare epoll relay | ka-1k | sluice-epoll |", file.read())
 
     def test_an_interrupted_run_leaves_nothing(self):
         running = self.start_and_wait_for_load()

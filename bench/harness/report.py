@@ -1,6 +1,7 @@
 """Markdown tables from the raw figures."""
 
 from harness import paired
+from harness.measure import FOREIGN_LIMIT
 from harness.scenarios import SCENARIOS
 
 
@@ -90,7 +91,12 @@ def _load_table(rows, scenario):
 
 def _memory_table(rows):
     header = ["proxy", "connections", "**user B**", "PSS B", "kernel B", "PSS MiB before", "runs"]
-    direct = [row["kernel_per_connection"] for row in good(rows) if row["proxy"] == "none"]
+
+    def kernel_of(proxy):
+        # Other programs move the machine's slabs too.
+        return [r["kernel_per_connection"] for r in good(rows) if r["proxy"] == proxy and r["foreign"] <= FOREIGN_LIMIT]
+
+    direct = kernel_of("none")
     lines = []
     for proxy in names(rows, "proxy"):
         mine = [row for row in good(rows) if row["proxy"] == proxy]
@@ -101,7 +107,8 @@ def _memory_table(rows):
         def mid(column):
             return paired.median([row[column] for row in mine])
 
-        kernel = f"{mid('kernel_per_connection') - paired.median(direct):.0f}" if direct and proxy != "none" else "-"
+        own = kernel_of(proxy)
+        kernel = f"{paired.median(own) - paired.median(direct):.0f}" if direct and own and proxy != "none" else "-"
         lines.append([
             proxy, f"{mid('connections'):.0f}", f"**{mid('user_per_connection'):.0f}**",
             f"{mid('pss_per_connection'):.0f}", kernel, f"{mid('base_pss') / 2**20:.1f}", str(len(mine)),

@@ -14,6 +14,7 @@ from harness.proxy import Target
 LISTEN_PORT = 8000
 ORIGIN_PORTS = {"pingpong": 7001, "source": 7002, "sink": 7003, "echo": 7004, "idle": 7005}
 _CHECK_BYTES = 8 << 20
+_FIRST_SPEAKERS = 20
 
 
 class RunError(Exception):
@@ -146,8 +147,12 @@ class Rig:
 
 
 def check_proxy(setup, proxy):
-    """Bodies both ways at once with a half-close at the end, and a long one down: RunError unless all is as it was."""
+    """Bodies both ways at once with a half-close at the end, a long one down, and many connections on which the origin
+    speaks first, whose bytes may be there before the proxy knows that it is connected: RunError unless all is as it was.
+    """
     with Rig(setup, proxy, "echo", 4) as rig:
         rig.check([f"--send={_CHECK_BYTES}"])
     with Rig(setup, proxy, "source", 4) as rig:
         rig.check([f"--receive={_CHECK_BYTES}"])
+        for _ in range(_FIRST_SPEAKERS):
+            rig.check(["--receive=4096"])

@@ -9,7 +9,7 @@ from harness.network import NetworkError
 from harness.rig import RunError, check_proxy
 from harness.scenarios import SCENARIOS
 
-_QUIET_SECONDS = 0.4
+_QUIET_SECONDS = 1.0
 
 
 def order(proxies, number):
