@@ -20,8 +20,6 @@ constexpr uint32_t RingMask(Loop::Interest interest) {
   return (mask & EPOLLPRI) != 0 ? mask | kKeyMark : mask;
 }
 
-constexpr uint64_t kWakeTag = OpTag{OpKind::kWake, 0, 0}.Pack();
-
 }  // namespace
 
 ErrnoOr<std::unique_ptr<UringLoop>> UringLoop::Create(Uring::Options options) {
@@ -68,7 +66,7 @@ void UringLoop::Cancel(WatchId id) {
   if (!ring_->Cancel(table_.Tag(id), tag)) pending_.push_back(tag);
 }
 
-void UringLoop::ArmWaker() { waker_armed_ = ring_->PollMultishot(waker_.fd(), EPOLLIN, kWakeTag); }
+void UringLoop::ArmWaker() { waker_armed_ = ring_->PollMultishot(waker_.fd(), EPOLLIN, WakeTag()); }
 
 void UringLoop::RetryPending() {
   std::vector<uint64_t> tags;
@@ -98,10 +96,12 @@ absl::Span<const Loop::Event> UringLoop::Turn(int64_t timeout_nanos) {
   ++stats_.turns;
   count_ = 0;
   doubtful_ = 0;
+  if (recover_) Recover();
   if (!waker_armed_) ArmWaker();
   if (!pending_.empty()) RetryPending();
   if (!released_.empty()) DeliverReleased();
-  ring_->Enter(count_ > 0 || !pending_.empty() ? 0 : timeout_nanos);
+  const bool wait = count_ == 0 && pending_.empty();
+  if (ring_->Enter(wait ? timeout_nanos : 0) == -EBADR) Recover();
   for (int calls = 1; count_ < kEventsPerTurn; ++calls) {
     ring_->Reap([this](const Uring::Completion& done) { return Take(done); });
     if (calls == kMostCalls || !ring_->HasDeferredWork()) break;
@@ -124,20 +124,51 @@ bool UringLoop::Take(const Uring::Completion& done) {
       }
       break;
     case OpKind::kWake:
+      if (tag.generation != (wake_generation_ & OpTag::kGenerationMask)) break;
       waker_.Seen();
       ++stats_.wakes;
       if (!done.more) ArmWaker();
       break;
     case OpKind::kCancel:
-      // ENOENT: the poll has ended by itself and its last completion is here or on its way. Anything else left it
-      // armed.
-      if (done.result == -ENOENT) break;
-      if (const WatchTable::Watch* watch = table_.Find(tag); watch != nullptr && watch->state == State::kReleasing) {
-        Cancel(tag.slot);
-      }
+      TakeCancel(done, tag);
       break;
   }
   return count_ < kEventsPerTurn;
+}
+
+// A cancellation that did not work.
+void UringLoop::TakeCancel(const Uring::Completion& done, OpTag tag) {
+  const WatchTable::Watch* watch = table_.Find(tag);
+  // The common case: the poll had ended by itself, and its last completion, which came before this one, freed the slot.
+  if (watch == nullptr || watch->state != State::kReleasing) return;
+  if (done.result == -ENOENT) {
+    Put(watch->token, kReleased);  // its last completion was lost
+    table_.Free(tag.slot);
+  } else {
+    Cancel(tag.slot);
+  }
+}
+
+void UringLoop::Recover() {
+  recover_ = true;  // until all of it is done: a queue that is full ends it early, the next turn begins anew
+  const auto cancel = [this](uint64_t target) {
+    return ring_->Cancel(target, OpTag{OpKind::kCancel, 0, WatchTable::kNone}.Pack());
+  };
+  for (uint32_t slot = 0; slot < table_.capacity(); ++slot) {
+    WatchTable::Watch& watch = table_[slot];
+    if (watch.state == State::kReleasing) {
+      Cancel(slot);
+    } else if (watch.state == State::kArmed) {
+      if (!cancel(table_.Tag(slot))) return;
+      table_.Renew(slot);  // what still comes of the old poll is stale
+      ++stats_.rearmed;
+      Arm(slot);
+    }
+  }
+  if (waker_armed_ && !cancel(WakeTag())) return;
+  ++wake_generation_;
+  ArmWaker();
+  recover_ = false;
 }
 
 void UringLoop::TakeWatch(const Uring::Completion& done, WatchId id) {

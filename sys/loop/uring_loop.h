@@ -15,6 +15,7 @@
 #include "sys/loop/loop.h"
 #include "sys/loop/waker.h"
 #include "sys/loop/watch_table.h"
+#include "sys/ring/op_tag.h"
 #include "sys/ring/uring.h"
 
 namespace sluice::sys {
@@ -56,7 +57,11 @@ class UringLoop final : public Loop {
   const char* name() const override { return "io_uring"; }
   const Stats& stats() const override { return stats_; }
 
-  // For tests that fill its queues.
+  // Arms every watch anew and asks after every release: the kernel has lost completions, nobody knows which (EBADR, no
+  // memory for an overflow entry). Turn() calls it then; public for tests.
+  void Recover();
+
+  // For tests that fill its queues, or lose what is in them.
   Uring& ring() { return *ring_; }
 
  private:
@@ -65,10 +70,12 @@ class UringLoop final : public Loop {
   void Arm(WatchId id);
   void Cancel(WatchId id);
   void ArmWaker();
+  uint64_t WakeTag() const { return OpTag{OpKind::kWake, wake_generation_, 0}.Pack(); }
   void RetryPending();
   void DeliverReleased();
   bool Take(const Uring::Completion& done);
   void TakeWatch(const Uring::Completion& done, WatchId id);
+  void TakeCancel(const Uring::Completion& done, OpTag tag);
   void CheckPriority();
   void Put(Token token, uint16_t ready) { events_[count_++] = {token, ready}; }
 
@@ -77,6 +84,8 @@ class UringLoop final : public Loop {
   WatchTable table_;
   std::unique_ptr<Uring> ring_;
   bool waker_armed_ = false;
+  bool recover_ = false;
+  uint32_t wake_generation_ = 0;
   int count_ = 0;  // events of this turn
   std::array<Event, kEventsPerTurn> events_;
   // Events of this turn whose kPriority is only a wake-up's key, and their descriptors.

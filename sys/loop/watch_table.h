@@ -61,10 +61,16 @@ class WatchTable {
     Watch& watch = (*this)[slot];
     assert(watch.state != State::kFree);
     watch.state = State::kFree;
-    watch.generation = (watch.generation + 1) & OpTag::kGenerationMask;
+    Renew(slot);
     watch.next_free = first_free_;
     first_free_ = slot;
     --used_;
+  }
+
+  // Makes what is still on its way for the slot stale, and keeps the watch.
+  void Renew(uint32_t slot) {
+    Watch& watch = (*this)[slot];
+    watch.generation = (watch.generation + 1) & OpTag::kGenerationMask;
   }
 
   // REQUIRES: slot < capacity().
