@@ -123,7 +123,7 @@ int64_t ReadNegativeTtl(WireReader& reader, uint16_t count) {
 void Take(const Record& record, RecordType type, Answer& answer) {
   if (type == RecordType::kPtr) {
     const std::string name = ToHostName(record.target);
-    const bool usable = !name.empty() && ValidateHostName(name).ok() && !sys::SocketAddress::ParseIp(name, 0).ok();
+    const bool usable = !name.empty() && ValidateHostName(name).ok() && !AddressLiteral(name);
     if (usable && answer.names.size() < kMaxNames) answer.names.push_back(name);
     return;
   }

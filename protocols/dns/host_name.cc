@@ -7,7 +7,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "sys/net/socket_address.h"
 
 namespace sluice::dns {
 namespace {
@@ -38,9 +37,18 @@ absl::Status CheckBytes(absl::string_view name) {
 
 }  // namespace
 
+std::optional<sys::SocketAddress> AddressLiteral(absl::string_view name) {
+  if (name.empty()) return std::nullopt;
+  const bool like_ipv4 = absl::ascii_isdigit(name.front()) && absl::ascii_isdigit(name.back());
+  if (!like_ipv4 && name.find(':') == absl::string_view::npos) return std::nullopt;
+  absl::StatusOr<sys::SocketAddress> address = sys::SocketAddress::ParseIp(name, 0);
+  if (!address.ok()) return std::nullopt;
+  return *std::move(address);
+}
+
 absl::Status ValidateHostName(absl::string_view name) {
   if (name.empty()) return absl::InvalidArgumentError("the host name is empty");
-  if (sys::SocketAddress::ParseIp(name, 0).ok()) return absl::OkStatus();
+  if (AddressLiteral(name)) return absl::OkStatus();
   if (absl::Status bytes = CheckBytes(name); !bytes.ok()) return bytes;
 
   absl::string_view labels = name;

@@ -1,11 +1,14 @@
 #ifndef SLUICE_PROTOCOLS_DNS_HOST_NAME_H_
 #define SLUICE_PROTOCOLS_DNS_HOST_NAME_H_
 
+#include <cstddef>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "sys/net/socket_address.h"
 
 namespace sluice::dns {
 
@@ -14,7 +17,13 @@ namespace sluice::dns {
 constexpr size_t kMaxHostNameBytes = 253;
 constexpr size_t kMaxLabelBytes = 63;
 
-// OK if `name` may be looked up: an address literal that SocketAddress::ParseIp takes, or labels of letters, digits,
+// The address, if `name` is an IP address literal as SocketAddress::ParseIp takes it (port 0). Unlike that, it says
+// "no" to an ordinary host name without an allocation: every look-up asks this first.
+//
+// Pure.
+std::optional<sys::SocketAddress> AddressLiteral(absl::string_view name);
+
+// OK if `name` may be looked up: an address literal, or labels of letters, digits,
 // '-' and '_' (what the C library accepts as a host name) with an optional dot at the end.
 //
 // Everything else is InvalidArgument, with what is wrong. In particular:

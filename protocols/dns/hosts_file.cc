@@ -45,7 +45,7 @@ bool HostsTable::Add(absl::string_view name, const sys::SocketAddress& address) 
   if (!address.is_ip()) return false;
   absl::StatusOr<std::string> normal = NormalizeHostName(name);
   // A literal is never looked up here: nothing can redefine an address.
-  if (!normal.ok() || sys::SocketAddress::ParseIp(*normal, 0).ok()) return false;
+  if (!normal.ok() || AddressLiteral(*normal)) return false;
   names_[*std::move(normal)].Add(address);
   return true;
 }

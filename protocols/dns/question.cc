@@ -1,6 +1,7 @@
 #include "protocols/dns/question.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -37,7 +38,7 @@ std::vector<RecordType> TypesOf(FamilyPreference family) {
 }
 
 std::variant<Question, Result> PrepareQuery(absl::string_view name, FamilyPreference family) {
-  if (absl::StatusOr<sys::SocketAddress> literal = sys::SocketAddress::ParseIp(name, 0); literal.ok()) {
+  if (const std::optional<sys::SocketAddress> literal = AddressLiteral(name)) {
     Result result;
     result.addresses.push_back(*literal);
     result.from_cache = true;

@@ -31,7 +31,8 @@ bool SetSearch(const Words& words, size_t count, ResolvConf& conf) {
   for (size_t i = 1; i < std::min(words.size(), count + 1); ++i) {
     if (words[i] == ".") continue;  // the root: the name as it stands, which is tried anyway
     absl::StatusOr<std::string> domain = NormalizeHostName(words[i]);
-    if (domain.ok()) {
+    // An address is no domain.
+    if (domain.ok() && !AddressLiteral(*domain)) {
       conf.search.domains.push_back(*std::move(domain));
     } else {
       understood = false;

@@ -57,7 +57,7 @@ TEST(ResolvConfTest, CommentsBlanksAndBadLines) {
       "nameserver\n"
       "nameserver 127.1\n"
       "sortlist 10.0.0.0\n"
-      "search good b@d\n",
+      "search good b@d 192.0.2.1 fe80::1%lo\n",
       &ignored);
   EXPECT_EQ(ignored, 4u);
   ASSERT_THAT(conf.name_servers, SizeIs(1));

@@ -27,6 +27,10 @@ absl::Status CheckOptions(const ResolverOptions& options) {
   if (options.max_pending == 0) return absl::InvalidArgumentError("at least one pending look-up must be allowed");
   for (const StaticRecord& record : options.static_records) {
     if (absl::Status name = ValidateHostName(record.name); !name.ok()) return name;
+    if (AddressLiteral(record.name)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the static record for ", record.name, " would redefine an address; it needs a host name"));
+    }
     if (!record.address.is_ip()) {
       return absl::InvalidArgumentError(absl::StrCat("the address for ", record.name, " is not an IP address"));
     }
@@ -64,13 +68,13 @@ class Handover {
 
 }  // namespace
 
-Resolver::Resolver(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+Resolver::Resolver(std::shared_ptr<Core> core) : core_(std::move(core)) {}
 
-Resolver::~Resolver() = default;
+Resolver::~Resolver() { core_->Stop(); }
 
 absl::StatusOr<std::unique_ptr<Resolver>> Resolver::Create(ResolverOptions options) {
   if (absl::Status valid = CheckOptions(options); !valid.ok()) return valid;
-  auto core = std::make_unique<Core>(std::move(options));
+  auto core = std::make_shared<Core>(std::move(options));
   if (absl::Status started = core->Start(); !started.ok()) return started;
   return std::unique_ptr<Resolver>(new Resolver(std::move(core)));
 }

@@ -77,7 +77,8 @@ class Resolver {
   // Starts the thread. InvalidArgument for options that make no sense, else what the kernel said.
   static absl::StatusOr<std::unique_ptr<Resolver>> Create(ResolverOptions options);
 
-  // What is pending ends as kCancelled, before this returns. Not from a callback; no other call may be running.
+  // What is pending ends as kCancelled before this returns; if a callback destroys the resolver, soon after. No other
+  // call may be running.
   ~Resolver();
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
@@ -104,9 +105,9 @@ class Resolver {
  private:
   class Core;  // what runs on the thread
 
-  explicit Resolver(std::unique_ptr<Core> core);
+  explicit Resolver(std::shared_ptr<Core> core);
 
-  const std::unique_ptr<Core> core_;
+  const std::shared_ptr<Core> core_;
 };
 
 }  // namespace sluice::dns

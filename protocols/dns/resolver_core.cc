@@ -53,11 +53,15 @@ Resolver::Core::Core(ResolverOptions options)
       hosts_file_(options_.hosts_path, kMaxHostsFileBytes),
       resolv_conf_file_(options_.resolv_conf_path, kMaxResolvConfBytes) {}
 
-Resolver::Core::~Core() {
+void Resolver::Core::Stop() {
   if (!thread_.joinable()) return;
   stop_.store(true, std::memory_order_release);
   Wake();
-  thread_.join();
+  if (role_.IsHeld()) {
+    thread_.detach();
+  } else {
+    thread_.join();
+  }
 }
 
 absl::Status Resolver::Core::Start() {
@@ -87,10 +91,10 @@ absl::Status Resolver::Core::Start() {
   if (absl::Status read = ReadFiles(Now()); !read.ok()) return read;
   try {
     const AllSignalsBlocked blocked;
-    thread_ = std::thread([this] {
-      role_.Adopt();
-      role_.AssertHeld();
-      Loop();
+    thread_ = std::thread([self = shared_from_this()] {
+      self->role_.Adopt();
+      self->role_.AssertHeld();
+      self->Loop();
     });
   } catch (const std::system_error& error) {  // std::thread has no other way to say it
     return sys::ErrnoStatus(error.code().value(), "cannot start the resolver's thread");

@@ -24,8 +24,10 @@ namespace sluice::dns {
 
 // The resolver's thread and what it owns: files, flights, look-ups, one epoll over c-ares's sockets and an eventfd.
 //
+// Held by the resolver and by the thread: whoever goes last destroys it.
+//
 // Threads: Start() at start-up, Post(), Find() and stats() thread-safe, the rest on the thread itself.
-class Resolver::Core {
+class Resolver::Core : public std::enable_shared_from_this<Core> {
  public:
   struct Request {
     std::variant<Question, sys::SocketAddress> what;
@@ -36,10 +38,10 @@ class Resolver::Core {
   };
 
   explicit Core(ResolverOptions options);
-  // Cancels what is pending and joins the thread.
-  ~Core();
 
   absl::Status Start();
+  // Ends the thread after it has cancelled what is pending. Waits for that, unless this is the thread itself.
+  void Stop();
   void Post(Request request);
   // See KnownNames::Find(). Also sees to it that the files are looked at once a second.
   std::optional<Result> Find(const Question& question);

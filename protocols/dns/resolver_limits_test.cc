@@ -76,6 +76,7 @@ TEST_F(ResolverLimitsTest, OptionsAreChecked) {
   EXPECT_THAT(error([](auto& o) { o.timeout_nanos = 0; }), HasSubstr("timeout"));
   EXPECT_THAT(error([](auto& o) { o.max_pending = 0; }), HasSubstr("pending"));
   EXPECT_THAT(error([](auto& o) { o.static_records = {{"a b", Ip("127.0.0.1")}}; }), HasSubstr("a b"));
+  EXPECT_THAT(error([](auto& o) { o.static_records = {{"::1", Ip("127.0.0.1")}}; }), HasSubstr("redefine"));
 }
 
 TEST_F(ResolverLimitsTest, WhatIsKnownNeedsNoServer) {
@@ -172,6 +173,24 @@ TEST_F(ResolverLimitsTest, TheEndCancelsWhatIsPending) {
   ASSERT_THAT(all, SizeIs(50));
   for (const Result& result : all) EXPECT_EQ(result.outcome, Outcome::kCancelled);
   EXPECT_EQ(names.outcome, Outcome::kCancelled);
+}
+
+// The last one to hold the resolver may be a callback.
+TEST_F(ResolverLimitsTest, ACallbackMayDestroyTheResolver) {
+  first_.SetA("a.test", "192.0.2.1");
+  first_.Set("silent.test", kTypeA, {.silent = true});
+  Start(Options());
+  Results results;
+  resolver_->Resolve({"silent.test"}, results.Callback());
+  Resolver* resolver = resolver_.release();
+  resolver->Resolve({"a.test"}, [resolver, callback = results.Callback()](Result result) mutable {
+    delete resolver;
+    callback(std::move(result));
+  });
+  const std::vector<Result> all = results.WaitFor(2);
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_TRUE(all[0].ok());
+  EXPECT_EQ(all[1].outcome, Outcome::kCancelled);
 }
 
 TEST_F(ResolverLimitsTest, ManyThreadsAtOnce) {
