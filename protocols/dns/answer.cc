@@ -76,20 +76,6 @@ Record ReadRecord(WireReader& reader) {
   return record;
 }
 
-Outcome OutcomeOfRcode(uint16_t rcode) {
-  switch (rcode) {  // RFC 1035 section 4.1.1
-    case 0:
-      return Outcome::kOk;
-    case 3:
-      return Outcome::kNotFound;
-    case 4:
-    case 5:
-      return Outcome::kRefused;
-    default:
-      return Outcome::kServerFailure;
-  }
-}
-
 // The records of the answer section by owner: an alias, and those that were asked for.
 struct Section {
   absl::flat_hash_map<WireName, Record> aliases;
@@ -153,6 +139,20 @@ bool TakeChain(const Section& section, WireName name, RecordType type, Answer& a
 }
 
 }  // namespace
+
+Outcome OutcomeOfRcode(uint16_t rcode) {
+  switch (rcode) {
+    case 0:
+      return Outcome::kOk;
+    case 3:
+      return Outcome::kNotFound;
+    case 4:
+    case 5:
+      return Outcome::kRefused;
+    default:
+      return Outcome::kServerFailure;
+  }
+}
 
 Answer ParseAnswer(absl::Span<const uint8_t> message, absl::string_view name, RecordType type) {
   const WireName wanted = ToWireName(name);

@@ -33,6 +33,10 @@ struct Answer {
   int64_t ttl_seconds = 0;
 };
 
+// What a response code says (RFC 1035 section 4.1.1): kOk, kNotFound, kRefused (also for "not implemented") or
+// kServerFailure (everything else).
+Outcome OutcomeOfRcode(uint16_t rcode);
+
 // Reads the answer to "`name` (lower case, without the trailing dot), class IN, `type`" out of a whole DNS message.
 //
 // The message is hostile input. Only records that belong to the name asked for, or to the end of the chain of at most

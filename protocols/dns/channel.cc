@@ -166,22 +166,30 @@ absl::StatusOr<std::unique_ptr<Channel>> Channel::Create(const NameServer& serve
 }
 
 void Channel::Ask(absl::string_view name, RecordType type, uint64_t cookie) {
-  uint16_t query_id = 0;
-  // Two bytes are never delivered in part, and the pool is initialised long before a proxy starts.
-  if (::getrandom(&query_id, sizeof query_id, 0) != sizeof query_id) query_id = static_cast<uint16_t>(cookie * 40503);
   unsigned char* message = nullptr;
   int length = 0;
   // Without EDNS: an answer of more than 512 bytes (30 addresses) is rare enough for TCP, and no server stumbles.
-  const int status = ares_create_query(std::string(name).c_str(), kClassIn, static_cast<int>(type), query_id,
+  const int status = ares_create_query(std::string(name).c_str(), kClassIn, static_cast<int>(type), /*id=*/0,
                                        /*rd=*/1, &message, &length, /*max_udp_size=*/0);
   if (status != ARES_SUCCESS) {
     replies_.push_back({cookie, OutcomeOfAres(status), {}});
     return;
   }
+  AskRaw(absl::MakeConstSpan(message, static_cast<size_t>(length)), cookie);
+  ares_free_string(message);
+}
+
+void Channel::AskRaw(absl::Span<const uint8_t> message, uint64_t cookie) {
+  std::vector<uint8_t> query(message.begin(), message.end());
+  // Two bytes are never delivered in part, and the pool is initialised long before a proxy starts. A query without an
+  // id that nobody can guess is not sent at all.
+  if (query.size() < kHeaderBytes || ::getrandom(query.data(), 2, 0) != 2) {
+    replies_.push_back({cookie, Outcome::kServerFailure, {}});
+    return;
+  }
   ++pending_;
   ++queries_sent_;
-  ares_send(ares_, message, length, &Channel::OnAnswer, new Pending{this, cookie});
-  ares_free_string(message);
+  ares_send(ares_, query.data(), static_cast<int>(query.size()), &Channel::OnAnswer, new Pending{this, cookie});
   ReportRefusal();
 }
 

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "protocols/dns/answer.h"
 #include "protocols/dns/server_plan.h"
 #include "sys/net/socket_address.h"
@@ -51,6 +52,10 @@ class Channel {
   // Sends a query; exactly one reply will carry `cookie`, within the plan's server_nanos and one Tick. `name` is a
   // valid host name without a trailing dot.
   void Ask(absl::string_view name, RecordType type, uint64_t cookie);
+
+  // The same for a whole query message, of any type, which the caller has checked (flights.h); the id in it is
+  // replaced.
+  void AskRaw(absl::Span<const uint8_t> message, uint64_t cookie);
 
   // An epoll event for one of this channel's sockets. Harmless for a socket that is closed by now.
   void Process(uint64_t token, uint32_t events);

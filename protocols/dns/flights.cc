@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "protocols/dns/wire.h"
+
 namespace sluice::dns {
 namespace {
 
@@ -25,8 +27,8 @@ bool IsFinal(Outcome outcome) {
 
 }  // namespace
 
-Flights::Flights(int epoll_fd, size_t max_flights, Landed landed)
-    : epoll_fd_(epoll_fd), max_flights_(max_flights), landed_(std::move(landed)) {}
+Flights::Flights(int epoll_fd, size_t max_flights, Landed landed, Forwarded forwarded)
+    : epoll_fd_(epoll_fd), max_flights_(max_flights), landed_(std::move(landed)), forwarded_(std::move(forwarded)) {}
 
 Flights::~Flights() = default;
 
@@ -61,16 +63,27 @@ std::optional<sys::MonotonicNanos> Flights::Join(const FlightKey& key, uint64_t 
     flight.waiters.push_back(waiter);
     return flight.started;
   }
-  if (flights_.size() >= max_flights_ || channels_.empty()) return std::nullopt;
+  if (Launch(key, {}, waiter, now) == nullptr) return std::nullopt;
+  return now;
+}
+
+bool Flights::Forward(std::vector<uint8_t> query, uint64_t waiter, sys::MonotonicNanos now) {
+  return Launch(FlightKey(), std::move(query), waiter, now) != nullptr;
+}
+
+Flights::Flight* Flights::Launch(const FlightKey& key, std::vector<uint8_t> query, uint64_t waiter,
+                                 sys::MonotonicNanos now) {
+  if (flights_.size() >= max_flights_ || channels_.empty()) return nullptr;
   const uint64_t id = next_flight_id_++;
   Flight& flight = *flights_.emplace(id, std::make_unique<Flight>()).first->second;
-  by_key_.emplace(key, id);
+  if (query.empty()) by_key_.emplace(key, id);
   flight.key = key;
+  flight.query = std::move(query);
   flight.waiters.push_back(waiter);
   flight.started = now;
   if (plan_.rotate) flight.first_server = next_rotation_++ % static_cast<int>(channels_.size());
   AskNextServer(id, flight, now);
-  return now;
+  return &flight;
 }
 
 void Flights::AskNextServer(uint64_t id, Flight& flight, sys::MonotonicNanos now) {
@@ -78,7 +91,11 @@ void Flights::AskNextServer(uint64_t id, Flight& flight, sys::MonotonicNanos now
   const int server = (flight.first_server + flight.asked++) % count;
   SetNextServerTime(id, flight, flight.asked < count ? now + plan_.first_try_nanos : 0);
   if (channels_[server]->pending() == 0) last_tick_ = now;
-  channels_[server]->Ask(flight.key.first, flight.key.second, id);
+  if (flight.query.empty()) {
+    channels_[server]->Ask(flight.key.first, flight.key.second, id);
+  } else {
+    channels_[server]->AskRaw(flight.query, id);
+  }
 }
 
 void Flights::SetNextServerTime(uint64_t id, Flight& flight, sys::MonotonicNanos when) {
@@ -108,14 +125,15 @@ void Flights::Run(sys::MonotonicNanos now) {
   while (!replies_.empty()) {
     std::vector<Channel::Reply> batch;
     batch.swap(replies_);
-    for (const Channel::Reply& reply : batch) Handle(reply, now);
+    for (Channel::Reply& reply : batch) Handle(reply, now);
   }
 }
 
-void Flights::Handle(const Channel::Reply& reply, sys::MonotonicNanos now) {
+void Flights::Handle(Channel::Reply& reply, sys::MonotonicNanos now) {
   const auto found = flights_.find(reply.cookie);
   if (found == flights_.end()) return;  // another server was faster
   Flight& flight = *found->second;
+  if (!flight.query.empty()) return HandleForwarded(reply, flight, now);
   Answer answer;
   answer.outcome = reply.transport;
   if (reply.transport == Outcome::kOk) answer = ParseAnswer(reply.message, flight.key.first, flight.key.second);
@@ -124,6 +142,20 @@ void Flights::Handle(const Channel::Reply& reply, sys::MonotonicNanos now) {
   } else {
     HandleFailure(reply.cookie, flight, answer.outcome, now);
   }
+}
+
+void Flights::HandleForwarded(Channel::Reply& reply, Flight& flight, sys::MonotonicNanos now) {
+  if (reply.transport != Outcome::kOk || reply.message.size() < kHeaderBytes) {
+    return HandleFailure(reply.cookie, flight, reply.transport == Outcome::kOk ? Outcome::kMalformed : reply.transport,
+                         now);
+  }
+  const Outcome outcome = OutcomeOfRcode(reply.message[3] & kRcodeMask);
+  if (outcome == Outcome::kServerFailure || outcome == Outcome::kRefused) {
+    flight.worst_answer = std::move(reply.message);
+    return HandleFailure(reply.cookie, flight, outcome, now);
+  }
+  const std::unique_ptr<Flight> landed = Remove(reply.cookie);
+  forwarded_(landed->waiters[0], Outcome::kOk, std::move(reply.message));
 }
 
 void Flights::HandleFailure(uint64_t id, Flight& flight, Outcome outcome, sys::MonotonicNanos now) {
@@ -136,13 +168,20 @@ void Flights::HandleFailure(uint64_t id, Flight& flight, Outcome outcome, sys::M
   Land(id, answer);
 }
 
-void Flights::Land(uint64_t id, const Answer& answer) {
+std::unique_ptr<Flights::Flight> Flights::Remove(uint64_t id) {
   const auto found = flights_.find(id);
-  const std::unique_ptr<Flight> flight = std::move(found->second);
+  std::unique_ptr<Flight> flight = std::move(found->second);
   SetNextServerTime(id, *flight, 0);
   flights_.erase(found);
-  by_key_.erase(flight->key);
-  landed_(flight->key, answer, flight->waiters);
+  if (flight->query.empty()) by_key_.erase(flight->key);
+  return flight;
+}
+
+void Flights::Land(uint64_t id, const Answer& answer) {
+  const std::unique_ptr<Flight> flight = Remove(id);
+  if (flight->query.empty()) return landed_(flight->key, answer, flight->waiters);
+  const Outcome outcome = flight->worst_answer.empty() ? answer.outcome : Outcome::kOk;
+  forwarded_(flight->waiters[0], outcome, std::move(flight->worst_answer));
 }
 
 std::optional<sys::MonotonicNanos> Flights::NextRun() const {

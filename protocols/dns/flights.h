@@ -41,8 +41,12 @@ class Flights {
   using Landed =
       absl::AnyInvocable<void(const FlightKey& key, const Answer& answer, absl::Span<const uint64_t> waiters)>;
 
-  // `epoll_fd` is borrowed. `landed` is called from Run() only, so that no caller is called back within its own call.
-  Flights(int epoll_fd, size_t max_flights, Landed landed);
+  // How a forwarded query ended: kOk with the answer as it came, or why there is none.
+  using Forwarded = absl::AnyInvocable<void(uint64_t waiter, Outcome outcome, std::vector<uint8_t> answer)>;
+
+  // `epoll_fd` is borrowed. `landed` and `forwarded` are called from Run() only, so that no caller is called back
+  // within its own call.
+  Flights(int epoll_fd, size_t max_flights, Landed landed, Forwarded forwarded);
   // Flights in the air never land.
   ~Flights();
   Flights(const Flights&) = delete;
@@ -56,6 +60,11 @@ class Flights {
   // many.
   std::optional<sys::MonotonicNanos> Join(const FlightKey& key, uint64_t waiter, sys::MonotonicNanos now);
 
+  // Sends a query of any type, as it is but for its id, on a flight of its own. An answer that says SERVFAIL or REFUSED
+  // is passed on only when no other server has a better one. False if there are too many flights. The caller has
+  // checked that it is a query with one question.
+  bool Forward(std::vector<uint8_t> query, uint64_t waiter, sys::MonotonicNanos now);
+
   // An epoll event under Channel::Token().
   void Process(uint64_t token, uint32_t events);
   // Everything that is due at `now`: replies that came in, servers that were silent for too long.
@@ -68,7 +77,9 @@ class Flights {
 
  private:
   struct Flight {
-    FlightKey key;
+    FlightKey key;                      // not of a forwarded query
+    std::vector<uint8_t> query;         // of a forwarded one only
+    std::vector<uint8_t> worst_answer;  // to a forwarded one: SERVFAIL or REFUSED
     std::vector<uint64_t> waiters;
     sys::MonotonicNanos started = 0;
     sys::MonotonicNanos next_server_at = 0;  // 0: no server is left
@@ -78,16 +89,21 @@ class Flights {
     Outcome worst = Outcome::kTimeout;       // the most telling failure so far
   };
 
+  // A new flight with one waiter; nullptr if there are too many.
+  Flight* Launch(const FlightKey& key, std::vector<uint8_t> query, uint64_t waiter, sys::MonotonicNanos now);
   void AskNextServer(uint64_t id, Flight& flight, sys::MonotonicNanos now);
   void SetNextServerTime(uint64_t id, Flight& flight, sys::MonotonicNanos when);
-  void Handle(const Channel::Reply& reply, sys::MonotonicNanos now);
+  void Handle(Channel::Reply& reply, sys::MonotonicNanos now);
   void HandleFailure(uint64_t id, Flight& flight, Outcome outcome, sys::MonotonicNanos now);
+  void HandleForwarded(Channel::Reply& reply, Flight& flight, sys::MonotonicNanos now);
+  std::unique_ptr<Flight> Remove(uint64_t id);
   void Land(uint64_t id, const Answer& answer);
   void AskAgainEverywhere(sys::MonotonicNanos now);
 
   const int epoll_fd_;
   const size_t max_flights_;
   Landed landed_;
+  Forwarded forwarded_;
   ServerPlan plan_;
   std::vector<Channel::Reply> replies_;  // outlives channels_, which write to it
   std::vector<std::unique_ptr<Channel>> channels_;

@@ -121,6 +121,13 @@ NamesResult Resolver::ResolveNamesBlocking(const sys::SocketAddress& address, sy
   return {Outcome::kTimeout, OutcomeStatus(Outcome::kTimeout, address.IpText()), {}, 0};
 }
 
+void Resolver::Forward(std::string message, ForwardCallback callback) {
+  Core::Request request;
+  request.what = std::move(message);
+  request.callback = std::move(callback);
+  core_->Post(std::move(request));
+}
+
 ResolverStats Resolver::stats() const { return core_->stats(); }
 
 }  // namespace sluice::dns

@@ -73,6 +73,7 @@ class Resolver {
  public:
   using Callback = absl::AnyInvocable<void(Result)>;
   using NamesCallback = absl::AnyInvocable<void(NamesResult)>;
+  using ForwardCallback = absl::AnyInvocable<void(Outcome outcome, std::string answer)>;
 
   // Starts the thread. InvalidArgument for options that make no sense, else what the kernel said.
   static absl::StatusOr<std::unique_ptr<Resolver>> Create(ResolverOptions options);
@@ -99,6 +100,12 @@ class Resolver {
   // one only when its addresses include this one. `deadline` as in Query.
   void ResolveNames(const sys::SocketAddress& address, sys::MonotonicNanos deadline, NamesCallback callback);
   NamesResult ResolveNamesBlocking(const sys::SocketAddress& address, sys::MonotonicNanos deadline);
+
+  // Sends a client's query message of any type to the name servers, one after the other as for look-ups, and calls back
+  // (once, on the resolver thread) with kOk and the answer under the client's id, or with why there is none. Nothing is
+  // cached. kInvalidName for what is not a query with one question. The answer is as the name server made it, hostile
+  // input, and whole: it comes over TCP if it is longer than 512 bytes, so it may need cutting for the client.
+  void Forward(std::string message, ForwardCallback callback);
 
   ResolverStats stats() const;
 

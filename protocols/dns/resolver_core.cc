@@ -12,7 +12,8 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "protocols/dns/wire.h"
 #include "sys/base/errno_status.h"
 #include "sys/thread/affinity.h"
 
@@ -27,6 +28,18 @@ sys::MonotonicNanos Now() { return sys::Clock::System().Now(); }
 KnownNames::Options KnownOptions(const ResolverOptions& options) {
   return {options.static_records, options.fake_resolve, options.cache_ipv4_entries, options.cache_ipv6_entries,
           options.cache_clock};
+}
+
+// What the name servers may be asked on behalf of a client: c-ares compares one question with that of the answer.
+bool IsQuery(const std::string& message) {
+  WireReader reader(absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(message.data()), message.size()));
+  reader.U16();
+  const uint16_t flags = reader.U16();
+  const uint16_t questions = reader.U16();
+  reader.Bytes(kHeaderBytes - 6);
+  reader.Name();
+  reader.U32();  // type and class
+  return reader.ok() && (flags & (kResponseFlag | kOpcodeMask)) == 0 && questions == 1 && message.size() <= 0xffff;
 }
 
 // The thread takes no signals: they are the main thread's.
@@ -77,12 +90,17 @@ absl::Status Resolver::Core::Start() {
     return sys::ErrnoStatus(errno, "epoll_ctl for the resolver");
   }
   // A look-up has two flights; as many again may be in the air for callers whose patience was over.
-  flights_.emplace(epoll_.get(), 4 * options_.max_pending,
-                   [this](const FlightKey& key, const Answer& answer, absl::Span<const uint64_t> waiters) {
-                     role_.AssertHeld();
-                     known_.Store(key.first, key.second, answer);
-                     lookups_->OnLanded(key, answer, waiters, Now());
-                   });
+  flights_.emplace(
+      epoll_.get(), 4 * options_.max_pending,
+      [this](const FlightKey& key, const Answer& answer, absl::Span<const uint64_t> waiters) {
+        role_.AssertHeld();
+        known_.Store(key.first, key.second, answer);
+        lookups_->OnLanded(key, answer, waiters, Now());
+      },
+      [this](uint64_t waiter, Outcome outcome, std::vector<uint8_t> answer) {
+        role_.AssertHeld();
+        EndForward(waiter, outcome, std::string(answer.begin(), answer.end()));
+      });
   lookups_.emplace(known_, *flights_, options_.max_pending);
   if (!options_.name_servers.empty()) {
     const ServerPlan plan = PlanOfServers(options_.name_servers, options_.timeout_nanos);
@@ -134,6 +152,7 @@ void Resolver::Core::Loop() {
   // Requests that nobody has looked at yet are cancelled like the rest.
   TakeRequests(Now());
   lookups_->CancelAll();
+  while (!forwardings_.empty()) EndForward(forwardings_.begin()->first, Outcome::kCancelled, "");
 }
 
 void Resolver::Core::Wait(sys::MonotonicNanos now) {
@@ -185,6 +204,9 @@ void Resolver::Core::Begin(Request request, sys::MonotonicNanos now) {
     }
     return lookups_->StartReverse(address, request.deadline, counted(std::move(*names)), now);
   }
+  if (ForwardCallback* forward = std::get_if<ForwardCallback>(&request.callback)) {
+    return BeginForward(std::get<std::string>(request.what), std::move(*forward), now);
+  }
   auto callback = counted(std::move(std::get<Callback>(request.callback)));
   const Question& question = std::get<Question>(request.what);
   if (!request.result) request.result = known_.Find(question);
@@ -193,6 +215,25 @@ void Resolver::Core::Begin(Request request, sys::MonotonicNanos now) {
     return callback(*std::move(request.result));
   }
   lookups_->Start(question, request.deadline, std::move(callback), now);
+}
+
+void Resolver::Core::BeginForward(const std::string& message, ForwardCallback callback, sys::MonotonicNanos now) {
+  if (!IsQuery(message)) return callback(Outcome::kInvalidName, "");
+  const uint64_t id = next_forwarding_id_++;
+  if (forwardings_.size() >= options_.max_pending ||
+      !flights_->Forward(std::vector<uint8_t>(message.begin(), message.end()), id, now)) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return callback(Outcome::kServerFailure, "");
+  }
+  forwardings_.emplace(id, Forwarding{std::move(callback), message.substr(0, 2)});
+}
+
+void Resolver::Core::EndForward(uint64_t id, Outcome outcome, std::string answer) {
+  const auto found = forwardings_.find(id);
+  Forwarding forwarding = std::move(found->second);
+  forwardings_.erase(found);
+  if (outcome == Outcome::kOk) answer.replace(0, 2, forwarding.id);
+  forwarding.callback(outcome, std::move(answer));
 }
 
 absl::Status Resolver::Core::ReadFiles(sys::MonotonicNanos now) {
@@ -215,7 +256,9 @@ absl::Status Resolver::Core::ReadResolvConf(sys::MonotonicNanos now) {
 
 void Resolver::Core::PublishCounters() {
   queries_sent_.store(flights_->queries_sent(), std::memory_order_relaxed);
-  refused_.store(lookups_->refused(), std::memory_order_relaxed);
+  const int64_t refused = lookups_->refused();
+  refused_.fetch_add(refused - refused_lookups_, std::memory_order_relaxed);
+  refused_lookups_ = refused;
 }
 
 ResolverStats Resolver::Core::stats() const {

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <variant>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "protocols/dns/flights.h"
 #include "protocols/dns/known_names.h"
@@ -30,9 +32,9 @@ namespace sluice::dns {
 class Resolver::Core : public std::enable_shared_from_this<Core> {
  public:
   struct Request {
-    std::variant<Question, sys::SocketAddress> what;
+    std::variant<Question, sys::SocketAddress, std::string> what;  // the string: a message to forward
     sys::MonotonicNanos deadline = 0;
-    std::variant<Callback, NamesCallback> callback;
+    std::variant<Callback, NamesCallback, ForwardCallback> callback;
     // Known without asking: only to be called back.
     std::optional<Result> result;
   };
@@ -52,6 +54,9 @@ class Resolver::Core : public std::enable_shared_from_this<Core> {
   void Wait(sys::MonotonicNanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
   void TakeRequests(sys::MonotonicNanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
   void Begin(Request request, sys::MonotonicNanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
+  void BeginForward(const std::string& message, ForwardCallback callback, sys::MonotonicNanos now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
+  void EndForward(uint64_t id, Outcome outcome, std::string answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
   absl::Status ReadFiles(sys::MonotonicNanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
   absl::Status ReadResolvConf(sys::MonotonicNanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
   void PublishCounters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
@@ -66,6 +71,12 @@ class Resolver::Core : public std::enable_shared_from_this<Core> {
   WatchedFile resolv_conf_file_ ABSL_GUARDED_BY(role_);
   std::optional<Flights> flights_ ABSL_GUARDED_BY(role_);
   std::optional<Lookups> lookups_ ABSL_GUARDED_BY(role_);
+  struct Forwarding {
+    ForwardCallback callback;
+    std::string id;  // the client's, two bytes
+  };
+  absl::flat_hash_map<uint64_t, Forwarding> forwardings_ ABSL_GUARDED_BY(role_);
+  uint64_t next_forwarding_id_ ABSL_GUARDED_BY(role_) = 1;
   std::vector<Request> incoming_ ABSL_GUARDED_BY(role_);
   sys::Mailbox<Request> mailbox_;
   std::atomic<bool> stop_{false};
@@ -74,6 +85,7 @@ class Resolver::Core : public std::enable_shared_from_this<Core> {
 
   std::atomic<int64_t> queries_sent_{0};
   std::atomic<int64_t> refused_{0};
+  int64_t refused_lookups_ ABSL_GUARDED_BY(role_) = 0;  // of those, how many lookups_ has told
   std::atomic<int64_t> answered_locally_{0};
   std::array<std::atomic<int64_t>, 9> results_{};
 

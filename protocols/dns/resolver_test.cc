@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "protocols/dns/testing/message_builder.h"
 #include "protocols/dns/testing/mock_dns_server.h"
 #include "protocols/dns/testing/resolver_fixture.h"
+#include "sys/thread/mutex.h"
 
 namespace sluice::dns {
 namespace {
@@ -331,6 +333,104 @@ TEST_F(ResolverTest, NamesOfAnAddress) {
   EXPECT_THAT(found.names, ElementsAre("client.test"));
   EXPECT_EQ(ask("192.0.2.2").outcome, Outcome::kNotFound);
   EXPECT_EQ(resolver_->ResolveNamesBlocking(sys::SocketAddress(), InMillis(20'000)).outcome, Outcome::kInvalidName);
+}
+
+// A query of a type that is not looked up here, from a client that chose the id.
+std::string ClientQuery(const std::string& name, uint16_t type) {
+  testing::TestMessage query;
+  query.id = 0x1234;
+  query.flags = 0x0100;
+  query.question = name;
+  query.type = type;
+  return testing::BuildMessage(query);
+}
+
+class ForwardTest : public ResolverTest {
+ protected:
+  static constexpr uint16_t kTypeTxt = 16;
+
+  std::pair<Outcome, std::string> Forward(const std::string& message) {
+    sys::Mutex mutex;
+    sys::CondVar done;
+    std::optional<std::pair<Outcome, std::string>> result;
+    resolver_->Forward(message, [&](Outcome outcome, std::string answer) {
+      sys::MutexLock lock(mutex);
+      result.emplace(outcome, std::move(answer));
+      done.NotifyAll();
+    });
+    sys::MutexLock lock(mutex);
+    while (!result) done.Wait(mutex);
+    return *result;
+  }
+};
+
+TEST_F(ForwardTest, TheAnswerComesBackUnderTheClientsId) {
+  first_.Set("a.test", kTypeTxt, {.answers = {{"a.test", kTypeTxt, 60, "\5hello"}}, .noise = {Noise::kWrongId}});
+  Start(Options());
+  const auto [outcome, answer] = Forward(ClientQuery("a.test", kTypeTxt));
+  EXPECT_EQ(outcome, Outcome::kOk);
+  EXPECT_EQ(answer.substr(0, 2), "\x12\x34");
+  EXPECT_THAT(answer, HasSubstr("hello"));
+  // On the way it was another one: the client cannot choose what an answer is recognised by.
+  Forward(ClientQuery("a.test", kTypeTxt));
+  EXPECT_NE(first_.seen()[0].id, first_.seen()[1].id);
+}
+
+TEST_F(ForwardTest, LongAnswersComeWhole) {
+  Reply reply;
+  for (int i = 1; i <= 60; ++i) reply.answers.push_back(A("big.test", absl::StrCat("198.51.100.", i)));
+  reply.truncated = true;
+  first_.Set("big.test", kTypeA, reply);
+  Start(Options());
+  const auto [outcome, answer] = Forward(ClientQuery("big.test", kTypeA));
+  EXPECT_EQ(outcome, Outcome::kOk);
+  EXPECT_GT(answer.size(), 60u * 16u);
+}
+
+TEST_F(ForwardTest, AnotherServerIsAskedBeforeAFailureIsPassedOn) {
+  first_.Set("a.test", kTypeTxt, {.rcode = kServfail});
+  second_.Set("a.test", kTypeTxt, {.answers = {{"a.test", kTypeTxt, 60, "\5hello"}}});
+  first_.Set("b.test", kTypeTxt, {.rcode = kRefused});
+  second_.Set("b.test", kTypeTxt, {.rcode = kRefused});
+  Start(BothServers());
+  EXPECT_THAT(Forward(ClientQuery("a.test", kTypeTxt)).second, HasSubstr("hello"));
+  const auto [outcome, answer] = Forward(ClientQuery("b.test", kTypeTxt));
+  EXPECT_EQ(outcome, Outcome::kOk);
+  ASSERT_GE(answer.size(), 12u);
+  EXPECT_EQ(answer[3] & 15, kRefused);
+  // NXDOMAIN is an answer.
+  EXPECT_EQ(Forward(ClientQuery("no.test", kTypeTxt)).second[3] & 15, kNxDomain);
+  EXPECT_EQ(second_.count("no.test"), 0);
+}
+
+TEST_F(ForwardTest, OnlyQueriesAreForwarded) {
+  Start(Options());
+  const std::string query = ClientQuery("a.test", kTypeTxt);
+  for (size_t size = 0; size < query.size(); ++size) {
+    EXPECT_EQ(Forward(query.substr(0, size)).first, Outcome::kInvalidName) << size;
+  }
+  std::string answer = query;
+  answer[2] = '\x81';
+  EXPECT_EQ(Forward(answer).first, Outcome::kInvalidName);
+  std::string update = query;
+  update[2] = '\x28';
+  EXPECT_EQ(Forward(update).first, Outcome::kInvalidName);
+  std::string two_questions = query;
+  two_questions[5] = 2;
+  EXPECT_EQ(Forward(two_questions).first, Outcome::kInvalidName);
+  EXPECT_THAT(first_.seen(), SizeIs(0));
+}
+
+TEST_F(ForwardTest, SilenceAndTheEndAreTold) {
+  first_.SetDefault({.silent = true});
+  ResolverOptions options = Options();
+  options.timeout_nanos = 200 * sys::kNanosPerMilli;
+  Start(std::move(options));
+  EXPECT_EQ(Forward(ClientQuery("a.test", kTypeTxt)).first, Outcome::kTimeout);
+  Outcome end = Outcome::kOk;
+  resolver_->Forward(ClientQuery("b.test", kTypeTxt), [&](Outcome outcome, std::string) { end = outcome; });
+  resolver_.reset();
+  EXPECT_EQ(end, Outcome::kCancelled);
 }
 
 }  // namespace
