@@ -33,6 +33,11 @@ bool Reaches(const sys::SocketAddress& target, const sys::SocketAddress& listene
 
 }  // namespace
 
+bool ReachesAny(const sys::SocketAddress& target, const std::vector<sys::SocketAddress>& listeners) {
+  return std::any_of(listeners.begin(), listeners.end(),
+                     [&](const sys::SocketAddress& listener) { return Reaches(target, listener); });
+}
+
 std::vector<bool> OnACycle(const std::vector<int>& next) {
   std::vector<bool> result(next.size(), false);
   for (size_t start = 0; start < next.size(); ++start) {

@@ -18,6 +18,10 @@ namespace sluice::service {
 // Start-up and reload only.
 std::vector<bool> FindSelfLoops(const Snapshot& snapshot, const std::vector<sys::SocketAddress>& bound);
 
+// Whether somebody who connects to `target` reaches one of `listeners`. Asks for this machine's addresses only where
+// the port is one of theirs and the listener a wildcard. Thread-safe; never blocks.
+bool ReachesAny(const sys::SocketAddress& target, const std::vector<sys::SocketAddress>& listeners);
+
 // The pure part: next[i] is the service that i's target reaches, or -1.
 std::vector<bool> OnACycle(const std::vector<int>& next);
 

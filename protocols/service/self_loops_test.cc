@@ -47,6 +47,17 @@ TEST(SelfLoopsTest, AWildcardListenerIsReachedByEveryAddressOfTheMachine) {
   EXPECT_THAT(Loops({Ip("192.0.2.7", 80)}, {Ip("0.0.0.0", 80)}), ElementsAre(false));
 }
 
+TEST(SelfLoopsTest, ATargetReachesAListenerByAnyOfItsAddresses) {
+  const std::vector<SocketAddress> listeners = {Ip("127.0.0.1", 1080), Ip("0.0.0.0", 3128), Ip("::", 3128)};
+  EXPECT_TRUE(ReachesAny(Ip("127.0.0.1", 1080), listeners));
+  EXPECT_TRUE(ReachesAny(Ip("127.0.0.7", 3128), listeners));
+  EXPECT_TRUE(ReachesAny(Ip("::1", 3128), listeners));
+  EXPECT_TRUE(ReachesAny(Ip("0.0.0.0", 1080), listeners));
+  EXPECT_FALSE(ReachesAny(Ip("127.0.0.2", 1080), listeners));
+  EXPECT_FALSE(ReachesAny(Ip("127.0.0.1", 1081), listeners));
+  EXPECT_FALSE(ReachesAny(Ip("192.0.2.7", 3128), listeners));
+}
+
 TEST(SelfLoopsTest, TwoServicesThatLeadToEachOtherLoopAndAChainOutDoesNot) {
   EXPECT_THAT(Loops({Ip("127.0.0.1", 2), Ip("127.0.0.1", 1)}, {Ip("127.0.0.1", 1), Ip("127.0.0.1", 2)}),
               ElementsAre(true, true));

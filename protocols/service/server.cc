@@ -38,6 +38,15 @@ bool WantsAddresses(const LogOptions& log) {
   return log.format == "json" || absl::StrContains(log.format, "%i") || absl::StrContains(log.format, "%e");
 }
 
+std::shared_ptr<const std::vector<sys::SocketAddress>> OwnProxies(const Snapshot& snapshot,
+                                                                  const std::vector<sys::SocketAddress>& bound) {
+  auto proxies = std::make_shared<std::vector<sys::SocketAddress>>();
+  for (size_t i = 0; i < bound.size(); ++i) {
+    if (snapshot.services[i]->type != ServiceType::kTcpPortMap) proxies->push_back(bound[i]);
+  }
+  return proxies;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(ServerOptions options) {
@@ -113,6 +122,7 @@ absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::stri
   std::vector<sys::SocketAddress> bound;
   for (const ListenerPlan::Entry& entry : plan->entries) bound.push_back(entry.listener->bound);
   const std::vector<bool> loops = FindSelfLoops(*snapshot, bound);
+  const auto own_proxies = OwnProxies(*snapshot, bound);
   std::vector<std::shared_ptr<relay::AdmissionHandler>> handlers;
   for (size_t i = 0; i < plan->entries.size(); ++i) {
     const ServiceOptions& options = *snapshot->services[i];
@@ -135,6 +145,7 @@ absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::stri
     context->log_addresses = WantsAddresses(options.log);
     context->resolver = resolver_;
     context->handshakes = handshakes_.get();
+    context->own_proxies = own_proxies;
     context->leads_to_itself = loops[i];
     if (loops[i]) {
       options_.say(absl::StrCat(DescribeService(options, listener.bound),

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "protocols/accounting/log_thread.h"
 #include "protocols/dns/resolver.h"
@@ -10,6 +11,7 @@
 #include "protocols/service/snapshot.h"
 #include "relay/connection_budget.h"
 #include "relay/handoff.h"
+#include "sys/net/socket_address.h"
 
 namespace sluice::service {
 
@@ -30,6 +32,9 @@ struct ServiceContext {
   bool log_addresses = false;  // the log's format asks for our own addresses, which cost a call and memory each
   std::shared_ptr<dns::Resolver> resolver;
   HandshakePool* handshakes = nullptr;  // outlives all contexts
+  // Where those of our services listen whose clients say where to: a client that is led to one of these (ReachesAny in
+  // self_loops.h) would come back to us.
+  std::shared_ptr<const std::vector<sys::SocketAddress>> own_proxies;
   // The target leads back here, directly or over other services of ours (SelfLoops): clients are refused.
   bool leads_to_itself = false;
 };

@@ -58,6 +58,17 @@ struct RelayTarget {
   uint16_t port = 0;
 };
 
+// `-u`: whether clients are asked for a name and a password.
+enum class ClientCredentials : uint8_t { kNever, kOffered, kRequired };
+
+// What concerns `socks` alone.
+struct SocksOptions {
+  // `-Ne`, `-Ni`: told to clients in place of the address that we have towards upstreams (CONNECT, BIND) or towards
+  // them (UDP ASSOCIATE). No port.
+  std::optional<sys::SocketAddress> told_external;
+  std::optional<sys::SocketAddress> told_internal;
+};
+
 // One service command with every setting that was in force on its line. Immutable once loaded.
 struct ServiceOptions {
   ServiceType type = ServiceType::kTcpPortMap;
@@ -79,6 +90,8 @@ struct ServiceOptions {
   Timeouts timeouts;
   relay::RelayOptions relay;  // its times are filled from `timeouts`
   RelayTarget target;         // tcppm
+  ClientCredentials credentials = ClientCredentials::kOffered;
+  SocksOptions socks;
 
   LogOptions log;
   bool force_reauthorise = true;  // force / noforce
