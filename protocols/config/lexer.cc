@@ -103,6 +103,11 @@ class LineCutter {
     }
     bool first = true;
     for (absl::string_view word : absl::StrSplit(*text, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty())) {
+      if (words_.size() >= kLineLimitInsertedWords) {
+        return Fail(absl::StrCat(Quoted(path), ", the file of a $ word, brings the line to more than ",
+                                 kLineLimitInsertedWords,
+                                 " words, which would take the memory of the machine, shorten it"));
+      }
       words_.push_back(first ? absl::StrCat(prefix, word) : std::string(word));
       first = false;
     }

@@ -15,9 +15,11 @@
 namespace sluice::config {
 
 // The bounds of a line as it is written: a longer one is a mistake, or belongs into a file behind `$`. 3proxy has the
-// same two. The words that a `$file` brings are not counted; kConfigurationLimitBytes bounds them.
+// same two. The words that a `$file` brings have bounds of their own.
 constexpr size_t kLineLimitBytes = size_t{64} << 10;
 constexpr size_t kLineLimitWords = 4096;
+// With them: a million users, as words of 32 bytes and more.
+constexpr size_t kLineLimitInsertedWords = size_t{1} << 20;
 
 // A command with its arguments, and where it stands.
 struct CommandLine {

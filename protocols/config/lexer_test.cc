@@ -135,6 +135,12 @@ TEST_F(LexerTest, InsertedWordsMayBeMoreThanALineHas) {
   EXPECT_EQ(words.back(), "last");
 }
 
+TEST_F(LexerTest, InsertedWordsAreBounded) {
+  std::string& text = files_.files["f1"];
+  for (size_t i = 0; i < kLineLimitInsertedWords; ++i) text += "x\n";
+  EXPECT_THAT(ErrorOf("a $f1"), HasSubstr("brings the line to more than 1048576 words"));
+}
+
 TEST_F(LexerTest, LineLimits) {
   const std::string longest(kLineLimitBytes - 2, 'x');
   EXPECT_THAT(Line("a " + longest), ElementsAre("a", longest));

@@ -48,6 +48,8 @@ absl::string_view Nearest(absl::string_view word, const Candidates& candidates, 
   absl::string_view nearest;
   for (const auto& candidate : candidates) {
     const absl::string_view name = get_name(candidate);
+    const int longer = static_cast<int>(word.size()) - static_cast<int>(name.size());
+    if (longer >= best || -longer >= best) continue;  // so many letters at least are missing
     const int distance = EditDistance(word, name);
     if (distance < best) {
       best = distance;
