@@ -34,15 +34,14 @@ def _measure_load(rig, scenario, profile):
         load.terminate()
         raise RunError("the load did not start: " + load.stderr.read().decode(errors="replace").strip()[-300:])
     _sleep_until(begun.started + setup.warmup)
-    peak = procfs.memory(rig.proxy_session).pss if rig.proxy_session else 0
+    peak = procfs.memory(rig.proxy_session).pss
     before, work_before = procfs.snapshot(), _work(rig, client_counters, scenario)
     _sleep_until(before.wall + setup.seconds)
     after, work_after = procfs.snapshot(), _work(rig, client_counters, scenario)
-    if rig.proxy_session:
-        peak = max(peak, procfs.memory(rig.proxy_session).pss)
-    resident = procfs.peak_resident(rig.proxy_session) if rig.proxy_session else 0
+    peak = max(peak, procfs.memory(rig.proxy_session).pss)
+    resident = procfs.peak_resident(rig.proxy_session)
     if profile:
-        profile(setup.proxy_cpu)
+        profile(setup.proxy_cpu, procfs.members(rig.proxy_session))
     result = rig.finish(load)
     client_counters.close()
     rig.origin_counters.close()
@@ -103,14 +102,14 @@ def _measure_memory(setup, proxy, scenario):
     with Rig(setup, proxy, scenario.origin, count) as rig:
         before = procfs.snapshot()
         kernel_base = _settled_kernel_memory()
-        base = procfs.memory(rig.proxy_session) if rig.proxy_session else procfs.Memory()
+        base = procfs.memory(rig.proxy_session)
         # Its standard input is what holds it.
         load = rig.load(
             scenario.command, [rig.connect(), f"--connections={count}", *scenario.arguments], stdin=-1, bufsize=0
         )
         opened = _line(load, "open")
         kernel = _settled_kernel_memory()
-        held = procfs.memory(rig.proxy_session) if rig.proxy_session else procfs.Memory()
+        held = procfs.memory(rig.proxy_session)
         used = _usage(rig, before, procfs.snapshot())
         load.stdin.write(b"probe\n")
         alive = _line(load, "alive")

@@ -155,14 +155,17 @@ class Memory:
     user: int = 0
 
 
+def members(session):
+    """The pids of the processes of a session; none for None."""
+    return [p.pid for p in process_table().values() if p.session == session and p.state != "Z"]
+
+
 def memory(session):
-    """The memory of every process of a session."""
+    """The memory of every process of a session; none for None."""
     pss = user = 0
-    for process in process_table().values():
-        if process.session != session or process.state == "Z":
-            continue
+    for pid in members(session):
         try:
-            fields = parse_kilobytes(_read(f"/proc/{process.pid}/smaps_rollup"))
+            fields = parse_kilobytes(_read(f"/proc/{pid}/smaps_rollup"))
         except (FileNotFoundError, ProcessLookupError):
             continue
         pss += fields.get("Pss", 0)
@@ -173,12 +176,11 @@ def memory(session):
 def peak_resident(session):
     """The sum of the largest resident sizes the processes of a session have had."""
     peak = 0
-    for process in process_table().values():
-        if process.session == session:
-            try:
-                peak += parse_kilobytes(_read(f"/proc/{process.pid}/status")).get("VmHWM", 0)
-            except (FileNotFoundError, ProcessLookupError):
-                continue
+    for pid in members(session):
+        try:
+            peak += parse_kilobytes(_read(f"/proc/{pid}/status")).get("VmHWM", 0)
+        except (FileNotFoundError, ProcessLookupError):
+            continue
     return peak
 
 

@@ -7,18 +7,20 @@ SECONDS = 2
 
 
 def profiler(folder, prefix):
-    """For rounds.run_all: writes PREFIX-SCENARIO-PROXY.perf.txt into `folder`."""
+    """For rounds.run_all: writes PREFIX-SCENARIO-PROXY.perf.txt into `folder`. Only the proxy's processes are shown,
+    with the interrupts that came while they ran; without a proxy, everything that the CPU did."""
 
     def for_run(proxy, scenario):
         if scenario.work == "connections":
             return None
         name = os.path.join(folder, f"{prefix}-{scenario.name}-{proxy.name}.perf.txt")
-        return lambda cpu: _record(cpu, name)
+        return lambda cpu, pids: _record(cpu, pids, name)
 
     return for_run
 
 
-def _record(cpu, name):
+def _record(cpu, pids, name):
+    only = ["--pid", ",".join(map(str, pids))] if pids else []
     data = name + ".data"
     record = ["perf", "record", "-q", "-F", "4999", "-C", str(cpu), "-g", "-o", data, "--", "sleep", str(SECONDS)]
     try:
@@ -26,8 +28,10 @@ def _record(cpu, name):
         if recorded.returncode:
             text = "perf record failed: " + recorded.stderr
         else:
-            text = _report(data, ["--no-children", "-F", "overhead,comm,sym"])
-            text += "\n\nWith callees (inclusive):\n" + _report(data, ["--children", "-F", "overhead_children,overhead,sym"])
+            relative = ["--percentage", "relative"]
+            text = "Of the samples shown:\n" + _report(data, ["--no-children", "-F", "overhead,comm,sym", *only, *relative])
+            # perf counts relative percentages with callees wrongly.
+            text += "\nWith callees, of all samples of the CPU:\n" + _report(data, ["--children", "-F", "overhead_children,overhead,sym", *only])
     except FileNotFoundError:
         text = "perf is not installed: apt-get install linux-perf\n"
     with open(name, "w") as file:
