@@ -119,10 +119,11 @@ TEST(BuilderTest, EmbeddedDefaultIsPlainConfiguration) {
   MapReader files;
   const BuildResult result =
       BuildFromText(kEmbeddedDefaultName, kEmbeddedDefault, {.files = &files, .allow_system = false, .run_system = {}});
-  // What may be said of it is that a service is not there yet.
-  for (const Diagnostic& diagnostic : result.diagnostics.all()) {
-    EXPECT_THAT(diagnostic.ToString(), HasSubstr(": is not built yet, "));
-    EXPECT_EQ(diagnostic.location.file, "<embedded>");
+  EXPECT_EQ(result.diagnostics.ToString(), "");
+  ASSERT_NE(result.snapshot, nullptr);
+  for (const auto& service : result.snapshot->services) {
+    EXPECT_TRUE(service->listen.is_loopback()) << service->log_name;
+    EXPECT_EQ(service->log.target, service::LogOptions::Target::kStdout) << service->log_name;
   }
 }
 

@@ -33,7 +33,7 @@ constexpr Command kCommands[] = {
     {"tcppm", "[OPTIONS] SRCPORT DST DSTPORT", 3, kMany, kSupported, kScript, "Snapshot::services (kTcpPortMap)",
      HandleTcppm},
     {"proxy", "[OPTIONS]", 0, kMany, kNotBuilt, kScript, "protocols/http", nullptr},
-    {"socks", "[OPTIONS]", 0, kMany, kNotBuilt, kScript, "protocols/socks", nullptr},
+    {"socks", "[OPTIONS]", 0, kMany, kSupported, kScript, "Snapshot::services (kSocks)", HandleSocks},
     {"udppm", "[OPTIONS] SRCPORT DST DSTPORT", 3, kMany, kNotBuilt, kScript, "protocols/gateways", nullptr},
     {"auto", "[OPTIONS]", 0, kMany, kNotBuilt, kScript, "protocols/gateways", nullptr},
     {"tlspr", "[OPTIONS]", 0, kMany, kNotBuilt, kScript, "protocols/gateways", nullptr},

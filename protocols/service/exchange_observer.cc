@@ -11,6 +11,8 @@ const char* LogNameOf(ServiceType type) {
   switch (type) {
     case ServiceType::kTcpPortMap:
       return "TCPPM";
+    case ServiceType::kSocks:
+      return "SOCKS";
   }
   return "-";
 }

@@ -21,7 +21,7 @@ struct SourceLocation {
   int line = 0;
 };
 
-enum class ServiceType : uint8_t { kTcpPortMap };
+enum class ServiceType : uint8_t { kTcpPortMap, kSocks };
 
 // `-4`, `-6`, `-46`, `-64`: which addresses of a name are used, and which first.
 enum class FamilyPreference : uint8_t { kIpv4Only, kIpv6Only, kPreferIpv4, kPreferIpv6 };

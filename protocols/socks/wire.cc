@@ -56,6 +56,8 @@ ReplyCode ReplyForFault(Fault fault) {
 
 const char* CommandName(Command command) {
   switch (command) {
+    case Command::kNone:
+      break;
     case Command::kConnect:
       return "CONNECT";
     case Command::kBind:
@@ -63,7 +65,7 @@ const char* CommandName(Command command) {
     case Command::kUdpAssociate:
       return "UDPMAP";
   }
-  return "-";
+  return "UNKNOWN";
 }
 
 size_t Handshake::Feed(absl::string_view bytes) {

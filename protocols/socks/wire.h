@@ -11,17 +11,17 @@
 
 namespace sluice::socks {
 
-enum class Command : uint8_t { kConnect = 1, kBind = 2, kUdpAssociate = 3 };
+enum class Command : uint8_t { kNone = 0, kConnect = 1, kBind = 2, kUdpAssociate = 3 };
 
-// "CONNECT", "BIND", "UDPMAP": as access records have them.
+// "CONNECT", "BIND", "UDPMAP", "UNKNOWN": as access records have them.
 const char* CommandName(Command command);
 
 // What a client asked for.
 struct Request {
-  uint8_t version = 0;  // 4 or 5; 0 while not even that is known
-  Command command = Command::kConnect;
-  std::string user;      // user id (4), user name (RFC 1929); at most 255 bytes of any kind
-  std::string password;  // RFC 1929
+  uint8_t version = 0;               // 4 or 5; 0 while not even that is known
+  Command command = Command::kNone;  // until the request is whole
+  std::string user;                  // user id (4), user name (RFC 1929); at most 255 bytes of any kind
+  std::string password;              // RFC 1929
   // The destination as text, where the client gave text: a name, or an address written as one. At most 255 bytes.
   std::string host;
   // The destination where it is an address, in binary or as text, with the port. kNone: `host` is a name.

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "protocols/gateways/port_map.h"
 #include "protocols/service/server.h"
+#include "protocols/socks/socks_proxy.h"
 #include "sys/loop/loop_probe.h"
 #include "sys/process/daemon.h"
 #include "sys/process/limits.h"
@@ -36,6 +37,8 @@ std::shared_ptr<relay::AdmissionHandler> MakeHandler(std::shared_ptr<const servi
   switch (context->options->type) {
     case service::ServiceType::kTcpPortMap:
       return std::make_shared<gateways::PortMap>(std::move(context));
+    case service::ServiceType::kSocks:
+      return std::make_shared<socks::SocksProxy>(std::move(context));
   }
   return nullptr;
 }

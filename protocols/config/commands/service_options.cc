@@ -1,5 +1,6 @@
 #include "protocols/config/commands/service_options.h"
 
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@ namespace {
 
 using service::FamilyPreference;
 using service::ServiceOptions;
+using service::ServiceType;
 
 constexpr int64_t kMostReadBytes = 1 << 20;
 
@@ -168,18 +170,73 @@ absl::Status ReadDaemon(CommandContext& context, absl::string_view value, Servic
   return absl::OkStatus();
 }
 
+absl::Status ReadCredentials(CommandContext&, absl::string_view value, ServiceDraft& draft) {
+  if (value == "3") {
+    return Invalid(
+        "checks the password while it is negotiated, which needs auth strong and users, these are not built yet, take "
+        "it away");
+  }
+  const auto level = value.empty() ? std::optional<int64_t>(0) : ParseInteger(value, 0, 2);
+  if (!level) {
+    return Invalid(
+        "is neither -u (never ask for a name and a password), -u1 (where the client offers it) nor -u2 (insist on it), "
+        "write one of them");
+  }
+  constexpr service::ClientCredentials kLevels[] = {
+      service::ClientCredentials::kNever, service::ClientCredentials::kOffered, service::ClientCredentials::kRequired};
+  draft.options.credentials = kLevels[*level];
+  return absl::OkStatus();
+}
+
+absl::Status ReadTold(absl::string_view value, std::optional<sys::SocketAddress>& told) {
+  absl::StatusOr<sys::SocketAddress> address = sys::SocketAddress::ParseIp(value, 0);
+  if (!address.ok() || address->is_any()) {
+    return Invalid(
+        "is no address that clients can be told, names are not looked up here, give an IPv4 or IPv6 address");
+  }
+  told = *std::move(address);
+  return absl::OkStatus();
+}
+
+absl::Status ReadToldExternal(CommandContext&, absl::string_view value, ServiceDraft& draft) {
+  return ReadTold(value, draft.options.socks.told_external);
+}
+
+absl::Status ReadToldInternal(CommandContext&, absl::string_view value, ServiceDraft& draft) {
+  return ReadTold(value, draft.options.socks.told_internal);
+}
+
 // --- The table.
 
 using Reader = absl::Status (*)(CommandContext& context, absl::string_view value, ServiceDraft& draft);
 
+// Services as bits.
+constexpr int kTcppm = 1;
+constexpr int kSocks = 2;
+constexpr int kAll = ~0;
+
+int BitOf(ServiceType type) {
+  switch (type) {
+    case ServiceType::kTcpPortMap:
+      return kTcppm;
+    case ServiceType::kSocks:
+      return kSocks;
+  }
+  return 0;
+}
+
 struct Option {
   absl::string_view letters;  // with the dash; the longest that fits counts
   absl::string_view group;    // options that exclude each other; empty: may be repeated
-  Reader read;                // nullptr: not for a TCP relay
-  absl::string_view why_not;  // why, what instead
+  Reader read;                // nullptr: for no service
+  absl::string_view why_not;  // said by the services that do not take it: why, what instead
+  int services = kAll;        // that take it
 };
 
 constexpr absl::string_view kNotBuilt = "is not built yet, it would be accepted without effect, take it away";
+
+constexpr absl::string_view kNoToldAddress =
+    "is an option of socks, nothing else tells clients an address, take it away";
 
 constexpr Option kOptions[] = {
     {"-p", "-p", ReadPort, ""},
@@ -211,16 +268,19 @@ constexpr Option kOptions[] = {
     {"-oR", "", nullptr, kNotBuilt},
     {"-ni", "", nullptr, kNotBuilt},
     {"-ne", "", nullptr, kNotBuilt},
-    {"-N", "", nullptr, "is an option of socks, nothing else tells clients an address, take it away"},
-    {"-U", "", nullptr, "is an option of socks, nothing else has UDP associations, take it away"},
-    {"-u", "", nullptr, "is an option of proxy and socks, a port map asks nobody for a name, take it away"},
-    {"-a", "", nullptr, "is an option of proxy, a port map does not look into what it relays, take it away"},
-    {"-h", "", nullptr, "is an option of proxy and tlspr, a port map has its destination as an argument, take it away"},
-    {"-P", "", nullptr, "is an option of tlspr, a port map has its port as an argument, take it away"},
-    {"-x", "", nullptr, "is an option of the mail proxies, a port map does not look into what it relays, take it away"},
-    {"-X", "", nullptr, "is an option of tlspr, a port map does not look into what it relays, use tlspr for it"},
-    {"-c", "", nullptr, "is an option of tlspr, a port map does not look into what it relays, use tlspr for it"},
-    {"-F", "", nullptr, "is an option of dnspr, a port map answers no names, take it away"},
+    {"-N", "-Ne", ReadToldExternal, kNoToldAddress, kSocks},
+    {"-Ne", "-Ne", ReadToldExternal, kNoToldAddress, kSocks},
+    {"-Ni", "-Ni", ReadToldInternal, kNoToldAddress, kSocks},
+    {"-U", "", nullptr, "is an option of socks for UDP associations, which are not built yet, take it away"},
+    {"-u", "-u", ReadCredentials, "is an option of proxy and socks, a port map asks nobody for a name, take it away",
+     kSocks},
+    {"-a", "", nullptr, "is an option of proxy, nothing else looks into requests, take it away"},
+    {"-h", "", nullptr, "is an option of proxy and tlspr, nothing else lacks a destination, take it away"},
+    {"-P", "", nullptr, "is an option of tlspr, nothing else lacks a port, take it away"},
+    {"-x", "", nullptr, "is an option of the mail proxies, nothing else offers STARTTLS, take it away"},
+    {"-X", "", nullptr, "is an option of tlspr, nothing else speaks for a mail server, use tlspr for it"},
+    {"-c", "", nullptr, "is an option of tlspr, nothing else looks for TLS in what it relays, use tlspr for it"},
+    {"-F", "", nullptr, "is an option of dnspr, nothing else answers names, take it away"},
 };
 
 const Option* FindOption(absl::string_view word) {
@@ -232,11 +292,15 @@ const Option* FindOption(absl::string_view word) {
   return best;
 }
 
+bool Takes(ServiceType service, const Option& option) {
+  return option.read != nullptr && (option.services & BitOf(service)) != 0;
+}
+
 // "-p -i -e ..."
-std::string KnownOptions() {
+std::string KnownOptions(ServiceType service) {
   std::string result;
   for (const Option& option : kOptions) {
-    if (option.read != nullptr) absl::StrAppend(&result, result.empty() ? "" : " ", option.letters);
+    if (Takes(service, option)) absl::StrAppend(&result, result.empty() ? "" : " ", option.letters);
   }
   return result;
 }
@@ -246,11 +310,11 @@ bool ReadOption(CommandContext& context, absl::string_view word, std::set<absl::
   const Option* option = FindOption(word);
   if (option == nullptr) {
     context.Error(absl::StrCat(Quoted(word), " is unknown, nothing is passed over in silence, ", context.name(),
-                               " takes ", KnownOptions()));
+                               " takes ", KnownOptions(draft.options.type)));
     return false;
   }
   absl::Status status;
-  if (option->read == nullptr) {
+  if (!Takes(draft.options.type, *option)) {
     status = Invalid(option->why_not);
   } else {
     if (!option->group.empty() && !seen.insert(option->group).second) {

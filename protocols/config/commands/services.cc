@@ -107,6 +107,17 @@ std::optional<service::RelayTarget> Target(CommandContext& context, const std::s
   return target;
 }
 
+// Services whose clients name the destination have no words behind their options.
+bool NothingBehindOptions(CommandContext& context, int first) {
+  if (first > context.arguments()) return true;
+  const std::string& word = context.argument(first);
+  absl::string_view instead = "give the port as -p, take it away";
+  if (absl::StartsWith(word, "#")) instead = "give comments a line of their own, beginning with #";
+  context.Error(
+      absl::StrCat(Quoted(word), " stands behind the options, ", context.name(), " takes nothing there, ", instead));
+  return false;
+}
+
 // Whether each connection would come back to the service.
 bool LeadsToItself(const ServiceOptions& options) {
   if (options.listen.is_unix()) return options.target.address == options.listen;
@@ -144,6 +155,20 @@ void HandleTcppm(CommandContext& context) {
     context.Warning(absl::StrCat("the destination is the service itself, it listens on ",
                                  draft.options.listen.ToString(),
                                  " and every connection will be refused, name another destination"));
+  }
+  Finish(context, std::move(draft));
+}
+
+void HandleSocks(CommandContext& context) {
+  constexpr uint16_t kDefaultPort = 1080;
+  ServiceDraft draft = Begin(context, ServiceType::kSocks, "SOCKS");
+  const int first = ReadServiceOptions(context, draft);
+  if (first == 0 || !NothingBehindOptions(context, first)) return;
+  SetListenPort(draft.port.value_or(kDefaultPort), draft.options);
+  if (draft.options.credentials == service::ClientCredentials::kRequired && context.state.noted.insert("-u2").second) {
+    context.Warning(
+        "-u2 makes every client give a name and a password, but neither is checked under auth none and iponly, and "
+        "whoever gives some is let in, do not rely on it");
   }
   Finish(context, std::move(draft));
 }

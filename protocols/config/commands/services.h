@@ -10,6 +10,7 @@ namespace sluice::config {
 // Thread-compatible.
 
 void HandleTcppm(CommandContext& context);
+void HandleSocks(CommandContext& context);
 
 }  // namespace sluice::config
 

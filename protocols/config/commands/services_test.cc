@@ -92,5 +92,48 @@ TEST(TcppmTest, DestinationThatIsTheServiceItself) {
   }
 }
 
+TEST(SocksTest, Defaults) {
+  const ServiceOptions options = ServiceOf("socks");
+  EXPECT_EQ(options.type, service::ServiceType::kSocks);
+  EXPECT_EQ(options.log_name, "SOCKS");
+  EXPECT_EQ(options.listen.ToString(), "0.0.0.0:1080");
+  EXPECT_EQ(options.credentials, service::ClientCredentials::kOffered);
+  EXPECT_FALSE(options.socks.told_external.has_value());
+  EXPECT_FALSE(options.socks.told_internal.has_value());
+}
+
+TEST(SocksTest, ListensWhereItIsTold) {
+  EXPECT_EQ(ServiceOf("socks -p0 -i127.0.0.1").listen.ToString(), "127.0.0.1:0");
+  EXPECT_EQ(ServiceOf("internal 192.0.2.1\nsocks -p1081").listen.ToString(), "192.0.2.1:1081");
+  EXPECT_EQ(ServiceOf("socks -6").listen.ToString(), "[::]:1080");
+  EXPECT_EQ(ServiceOf("socks -iunix:/run/x").listen.ToString(), "unix:/run/x");
+}
+
+TEST(SocksTest, Credentials) {
+  using service::ClientCredentials;
+  EXPECT_EQ(ServiceOf("socks -u").credentials, ClientCredentials::kNever);
+  EXPECT_EQ(ServiceOf("socks -u0").credentials, ClientCredentials::kNever);
+  EXPECT_EQ(ServiceOf("socks -u1").credentials, ClientCredentials::kOffered);
+  const BuildResult insisting = BuildText("socks -u2");
+  ASSERT_NE(insisting.snapshot, nullptr);
+  EXPECT_EQ(insisting.snapshot->services.back()->credentials, ClientCredentials::kRequired);
+  EXPECT_THAT(insisting.diagnostics.ToString(), HasSubstr("warning: socks: -u2 makes every client"));
+  EXPECT_THAT(Said("socks -u3"), HasSubstr("error: socks: '-u3' checks the password"));
+}
+
+TEST(SocksTest, ToldAddresses) {
+  const ServiceOptions both = ServiceOf("socks -Ne192.0.2.1 -Ni2001:db8::1");
+  EXPECT_EQ(both.socks.told_external->IpText(), "192.0.2.1");
+  EXPECT_EQ(both.socks.told_internal->IpText(), "2001:db8::1");
+  EXPECT_EQ(ServiceOf("socks -N192.0.2.1").socks.told_external->IpText(), "192.0.2.1");
+  EXPECT_THAT(Said("socks -Nexample.com"), HasSubstr("'-Nexample.com' is no address that clients can be told"));
+  EXPECT_THAT(Said("socks -Ni::"), HasSubstr("'-Ni::' is no address that clients can be told"));
+}
+
+TEST(SocksTest, NothingStandsBehindTheOptions) {
+  EXPECT_THAT(Said("socks 1080"), HasSubstr("'1080' stands behind the options"));
+  EXPECT_THAT(Said("socks -p1 # x"), HasSubstr("give comments a line of their own"));
+}
+
 }  // namespace
 }  // namespace sluice::config
