@@ -209,6 +209,7 @@ void Handshake::OnHead4() {
 }
 
 void Handshake::Complete() {
+  request_.address.set_port(request_.port);
   const uint8_t last =
       request_.version == 5 ? static_cast<uint8_t>(Command::kUdpAssociate) : static_cast<uint8_t>(Command::kBind);
   if (command_ < static_cast<uint8_t>(Command::kConnect) || command_ > last) return Fail(Fault::kCommand);
@@ -221,7 +222,6 @@ void Handshake::Complete() {
       if (literal.ok()) request_.address = *std::move(literal);
     }
   }
-  request_.address.set_port(request_.port);
   if (request_.command == Command::kConnect && (request_.port == 0 || request_.address.is_any())) {
     return Fail(Fault::kNoDestination);
   }
