@@ -8,7 +8,6 @@
 #include "protocols/accounting/log_format.h"
 #include "protocols/accounting/log_target.h"
 #include "protocols/service/self_loops.h"
-#include "sys/base/unique_fd.h"
 
 namespace sluice::service {
 namespace {
