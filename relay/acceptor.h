@@ -2,9 +2,9 @@
 #define SLUICE_RELAY_ACCEPTOR_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "relay/connection_budget.h"
 #include "sys/base/unique_fd.h"
@@ -108,7 +108,7 @@ class AcceptorSet {
 
   Worker* const worker_;
   sys::Loop* const loop_;
-  std::vector<Acceptor> acceptors_;
+  std::deque<Acceptor> acceptors_;  // none moves when a handler adds another
   int open_ = 0;
   AcceptorStats stats_;
 };

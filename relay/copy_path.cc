@@ -70,8 +70,9 @@ Transfer::Outcome Transfer::Copy(Flow& flow, Leg& source, Leg& sink, const Relay
 
   flow.bytes += got;
   stats_.copied_bytes += got;
+  const bool was_splicing = flow.policy.splicing();
   flow.policy.OnCopied(options.splice, got, asked);
-  if (flow.policy.splicing()) ++stats_.turned_to_splice;
+  if (flow.policy.splicing() && !was_splicing) ++stats_.turned_to_splice;
 
   Outcome outcome{.result = Result::kTaken, .bytes = got};
   const uint32_t sent = SendAll(sink.fd.get(), buffer_.data(), static_cast<uint32_t>(got), outcome.error);

@@ -15,6 +15,10 @@ namespace {
 
 EndSide SideOf(int leg) { return leg == kClient ? EndSide::kClient : EndSide::kUpstream; }
 
+bool OneHasEnded(const Session& session) {
+  return session.flow[kUp].state == FlowState::kEnded || session.flow[kDown].state == FlowState::kEnded;
+}
+
 }  // namespace
 
 Engine::Engine(sys::Loop* loop, sys::MonotonicNanos now) : loop_(loop), now_(now), wheel_(TickOf(now)) {}
@@ -116,11 +120,7 @@ void Engine::OnLegEvent(Session& session, int index, uint16_t ready) {
     case SessionStage::kReleasing:
       return;
   }
-  if ((ready & Loop::kError) != 0 && leg.state == LegState::kEnded) {
-    // It had said all that it had to say and is gone now: what the other side still sends has nowhere to go.
-    leg.broke_while_reading = true;
-    SinkBroke(session, SinkOf(index), sys::PendingSocketError(leg.fd.get()));
-  }
+  if ((ready & Loop::kError) != 0 && leg.state != LegState::kBroken) LegFailed(session, index);
   const int from_here = index;  // the flow that reads this leg has the leg's index
   if (session.stage == SessionStage::kRelaying) Pump(session, from_here);
   if (session.stage == SessionStage::kRelaying && HoldsRest(session.flow[1 - from_here].state)) {
@@ -163,6 +163,8 @@ void Engine::Pump(Session& session, int direction) {
       case Transfer::Result::kNothing:
         return;
       case Transfer::Result::kSourceEnd:
+        // After an abort that some other call has met, the end that is read is none.
+        if (source.is_gone) return SourceBroke(session, direction, 0);
         source.state = LegState::kEnded;
         source.readable = false;
         return Step(session, direction, FlowEvent::kSourceEnd);
@@ -199,6 +201,8 @@ void Engine::Step(Session& session, int direction, FlowEvent event) {
   Flow& flow = session.flow[direction];
   const FlowStep step = NextFlowStep(flow.state, event);
   flow.state = step.state;
+  // An end is a sign of life: whoever waits for what follows it has the whole idle time for that.
+  if (event == FlowEvent::kSourceEnd || event == FlowEvent::kAbandon) session.active_tick = TickOf(now_);
   switch (step.action) {
     case FlowAction::kNone:
       return;
@@ -211,24 +215,47 @@ void Engine::Step(Session& session, int direction, FlowEvent event) {
   }
 }
 
+// The loop says that a leg has failed. The error is taken at once, so that it makes no difference which call would have
+// met it: what the leg still holds is read and delivered, the end after that is none, and nothing more is given to it.
+void Engine::LegFailed(Session& session, int index) {
+  Leg& leg = session.leg[index];
+  const int error = sys::PendingSocketError(leg.fd.get());
+  // An error that is none: the loop cannot watch this leg any longer (loop.h).
+  if (error == 0) {
+    stats_.refused_resources.Add(1);
+    return ForceClose(session, EndCode::kNoResources, EndSide::kUs, ENOMEM);
+  }
+  const bool had_its_say = leg.state == LegState::kEnded;
+  SetReason(session, had_its_say ? EndCode::kWriteFailed : EndCode::kReadFailed, SideOf(index), error);
+  Break(leg, had_its_say ? index == kClient : true);
+  Step(session, 1 - index, FlowEvent::kAbandon);
+}
+
+void Engine::Break(Leg& leg, bool pass_on) {
+  leg.state = LegState::kBroken;
+  if (pass_on) leg.is_gone = true;
+}
+
 // Reading a leg failed: nothing more comes from it, and nothing can be given to it.
 void Engine::SourceBroke(Session& session, int direction, int error) {
   Leg& leg = session.leg[SourceOf(direction)];
-  if (leg.state != LegState::kBroken) leg.broke_while_reading = true;
-  leg.state = LegState::kBroken;
+  Break(leg, leg.state != LegState::kBroken);
   leg.readable = false;
   SetReason(session, EndCode::kReadFailed, SideOf(SourceOf(direction)), error);
   Step(session, direction, FlowEvent::kAbandon);
   Step(session, 1 - direction, FlowEvent::kAbandon);
 }
 
-// Writing a leg failed. What it sent before is still read: it may be a whole answer.
+// Writing a leg failed. What it sent before is still read: it may be a whole answer. EPIPE means that it takes no more
+// but has ended in order, or will; anything else that it is gone, and then 0 is no end (a reset is told once only). A
+// client that has ended and gone wants no more of the answer, which the upstream learns by a reset; an upstream that
+// has done so has answered, and the client may finish its upload into nowhere while it reads.
 void Engine::SinkBroke(Session& session, int direction, int error) {
   Leg& leg = session.leg[SinkOf(direction)];
   SetReason(session, EndCode::kWriteFailed, SideOf(SinkOf(direction)), error);
   Step(session, direction, FlowEvent::kAbandon);
   const bool had_its_say = session.flow[1 - direction].state == FlowState::kEnded;
-  leg.state = LegState::kBroken;
+  Break(leg, had_its_say ? SinkOf(direction) == kClient : error != EPIPE);
   if (!had_its_say) leg.readable = true;
 }
 
@@ -241,23 +268,21 @@ void Engine::Settle(Session& session) {
   if (up_ended && down_ended) return BeginClose(session);
   if (up_ended == down_ended) return;
   const int other = up_ended ? kDown : kUp;
-  if (session.leg[SourceOf(other)].state == LegState::kBroken && session.flow[other].state == FlowState::kReading) {
+  const Leg& source = session.leg[SourceOf(other)];
+  const Flow& flow = session.flow[other];
+  if (source.state == LegState::kBroken && flow.state == FlowState::kReading) {
     // The reads that tell what a broken leg still had to say.
     Pump(session, other);
     if (session.stage != SessionStage::kRelaying) return;
-    if (session.flow[other].state == FlowState::kEnded) return BeginClose(session);
+    if (flow.state == FlowState::kEnded) return BeginClose(session);
   }
-  if (!session.options->half_close && session.flow[other].state != FlowState::kFlushing) {
+  const bool has_more_to_say = source.state == LegState::kBroken && (source.readable || HoldsRest(flow.state));
+  if (!session.options->half_close && flow.state != FlowState::kFlushing && !has_more_to_say) {
     Step(session, other, FlowEvent::kSourceEnd);
-    if (session.flow[other].state == FlowState::kEnded) return BeginClose(session);
-    ArmAfter(SessionTimer(session), session.options->linger_nanos);
-    return;
+    if (flow.state == FlowState::kEnded) return BeginClose(session);
   }
   // The half-closed session has a shorter idle time.
-  const uint32_t deadline = IdleDeadline(session);
-  if (!wheel_.armed(SessionTimer(session)) || session.options->half_closed_idle_nanos < session.options->idle_nanos) {
-    wheel_.Arm(SessionTimer(session), deadline);
-  }
+  wheel_.Arm(SessionTimer(session), IdleDeadline(session));
 }
 
 void Engine::MakeReady(Session& session) {
@@ -310,15 +335,13 @@ void Engine::OnSessionTimer(Session& session) {
     case SessionStage::kDiscarding:
       return Discard(session);
     case SessionStage::kRelaying: {
-      const bool lingering = !session.options->half_close && (session.flow[kUp].state == FlowState::kEnded ||
-                                                              session.flow[kDown].state == FlowState::kEnded);
-      if (lingering) return ForceClose(session, EndCode::kUnsentData, EndSide::kUs, 0);
       const uint32_t deadline = IdleDeadline(session);
       if (static_cast<int32_t>(deadline - TickOf(now_)) > 0) {
         wheel_.Arm(SessionTimer(session), deadline);
         return;
       }
-      return ForceClose(session, EndCode::kIdleTimeout, EndSide::kUs, 0);
+      const bool is_tail = OneHasEnded(session) && !session.options->half_close;
+      return ForceClose(session, is_tail ? EndCode::kUnsentData : EndCode::kIdleTimeout, EndSide::kUs, 0);
     }
     case SessionStage::kFree:
     case SessionStage::kReleasing:
@@ -327,9 +350,12 @@ void Engine::OnSessionTimer(Session& session) {
 }
 
 uint32_t Engine::IdleDeadline(const Session& session) const {
-  const bool half = session.flow[kUp].state == FlowState::kEnded || session.flow[kDown].state == FlowState::kEnded;
-  const int64_t nanos = half ? std::min(session.options->half_closed_idle_nanos, session.options->idle_nanos)
-                             : session.options->idle_nanos;
+  const RelayOptions& options = *session.options;
+  int64_t nanos = options.idle_nanos;
+  // Under -C what follows an end is only the tail.
+  if (OneHasEnded(session)) {
+    nanos = std::min(nanos, options.half_close ? options.half_closed_idle_nanos : options.linger_nanos);
+  }
   return session.active_tick + static_cast<uint32_t>(nanos / sys::kNanosPerMilli) + 1;
 }
 

@@ -38,6 +38,8 @@ class Engine {
   // What one flow may move before others get their turn. 1 MB is four full pipes, about 200 us of copying.
   static constexpr int64_t kPumpBytes = 1024 * 1024;
   static constexpr int kPumpReads = 16;
+  // A leg that is to be reset once it has taken the tail is looked at this often: the kernel does not tell.
+  static constexpr int kTailLookMillis = 20;
 
   // Token kinds. The rest belongs to the worker.
   static constexpr uint8_t kKindClient = 0;
@@ -91,6 +93,9 @@ class Engine {
   bool PumpRest(Session& session, int direction);
   void AfterTake(Session& session, int direction, int64_t bytes);
   void Step(Session& session, int direction, FlowEvent event);
+  void LegFailed(Session& session, int leg);
+  // `pass_on`: the leg is gone altogether, which the other one learns by a reset.
+  static void Break(Leg& leg, bool pass_on);
   void SourceBroke(Session& session, int direction, int error);
   void SinkBroke(Session& session, int direction, int error);
   void Settle(Session& session);
@@ -100,6 +105,8 @@ class Engine {
   void SetReason(Session& session, EndCode code, EndSide side, int error);
   void BeginClose(Session& session);
   void Discard(Session& session);
+  bool TailIsOver(Session& session, int leg);
+  Transfer::Result DiscardInput(Session& session, Leg& leg);
   void ForceClose(Session& session, EndCode code, EndSide side, int error);
   void Finish(Session& session);
   void CloseLeg(Session& session, int leg);

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "relay/engine.h"
@@ -28,7 +29,7 @@ FlowReport ReportOf(const Flow& flow) {
   const int64_t held = flow.rest.size() + (flow.pipe != nullptr ? flow.pipe->held_bytes() : 0);
   return {.bytes = flow.bytes,
           .spliced_bytes = flow.spliced_bytes,
-          .unsent_bytes = flow.unsent_bytes + held,
+          .unsent_bytes = std::min(flow.bytes, flow.unsent_bytes + held),  // an answer of ours is none of its bytes
           .path = PathOf(flow)};
 }
 
@@ -56,57 +57,77 @@ void Engine::Shut(Leg& leg) {
 
 // Both flows have ended.
 void Engine::BeginClose(Session& session) {
-  bool discard = false;
+  bool has_tail = false;
   for (const int index : {kClient, kUpstream}) {
     Leg& leg = session.leg[index];
     const Leg& other = session.leg[1 - index];
-    leg.close_kind = CloseKindOf(leg.state, other.state, other.broke_while_reading);
-    if (leg.close_kind == CloseKind::kReset && SendQueueBytes(leg.fd.get()) == 0) sys::SetLingerReset(leg.fd.get());
-    if (leg.close_kind != CloseKind::kDiscard) continue;
-    discard = true;
-    Shut(leg);
-    session.linger_queue_bytes = SendQueueBytes(leg.fd.get());
+    leg.close_kind = CloseKindOf(leg.state, other.state, other.is_gone);
+    if (leg.close_kind == CloseKind::kClose) continue;
+    if (leg.close_kind == CloseKind::kDiscard) Shut(leg);
+    leg.linger_queue_bytes = SendQueueBytes(leg.fd.get());
+    if (leg.close_kind == CloseKind::kDiscard || leg.linger_queue_bytes > 0) has_tail = true;
   }
-  if (!discard) return Finish(session);
+  if (!has_tail) return Finish(session);
   session.stage = SessionStage::kDiscarding;
-  wheel_.Disarm(FlowTimer(session, kUp));
-  wheel_.Disarm(FlowTimer(session, kDown));
-  ArmAfter(SessionTimer(session), session.options->linger_nanos);
+  session.active_tick = TickOf(now_);
+  for (const uint32_t timer : {SessionTimer(session), FlowTimer(session, kUp), FlowTimer(session, kDown)}) {
+    wheel_.Disarm(timer);
+  }
   Discard(session);
 }
 
-// Reads and throws away what a leg still sends, so that the close does not become a reset that destroys the tail on its
-// way to it. Goes on until the leg's own end, or LINGER without its taking any of the tail.
+// The tail is under way. What a leg still sends is read and thrown away, so that the close does not become a reset that
+// destroys the tail; and a leg that is to be reset is so only once it has taken the tail.
 void Engine::Discard(Session& session) {
-  bool all_over = true;
+  bool goes_on = false;
+  int64_t next_look = session.options->linger_nanos;
   for (const int index : {kClient, kUpstream}) {
     Leg& leg = session.leg[index];
-    if (leg.close_kind != CloseKind::kDiscard) continue;
-    bool over = false;
-    for (int reads = kPumpReads; leg.readable && !over; --reads) {
-      if (reads == 0) {
-        MakeReady(session);
-        break;
-      }
-      const Transfer::Outcome outcome = transfer_.Discard(leg);
-      over = outcome.result == Transfer::Result::kSourceEnd || outcome.result == Transfer::Result::kSourceError;
-    }
-    if (over) leg.close_kind = CloseKind::kClose;
-    all_over = all_over && over;
-    if (!over && !wheel_.armed(SessionTimer(session))) {  // LINGER has passed
-      const uint32_t queued = SendQueueBytes(leg.fd.get());
-      if (queued == 0 || queued >= session.linger_queue_bytes) {
-        if (queued > 0)
-          SetReason(session, EndCode::kUnsentData, index == kClient ? EndSide::kClient : EndSide::kUpstream, 0);
-        leg.close_kind = CloseKind::kClose;
-        all_over = true;
-      } else {
-        session.linger_queue_bytes = queued;
-        ArmAfter(SessionTimer(session), session.options->linger_nanos);
-      }
+    if (leg.close_kind == CloseKind::kClose) continue;
+    if (TailIsOver(session, index)) {
+      if (leg.close_kind == CloseKind::kDiscard) leg.close_kind = CloseKind::kClose;
+    } else {
+      goes_on = true;
+      if (leg.close_kind == CloseKind::kReset) next_look = std::min(next_look, kTailLookMillis * sys::kNanosPerMilli);
     }
   }
-  if (all_over) Finish(session);
+  if (!goes_on) return Finish(session);
+  if (!wheel_.armed(SessionTimer(session))) ArmAfter(SessionTimer(session), next_look);
+}
+
+// A leg that is to be closed goes on until its own end, one that is to be reset until it has taken the tail; either
+// until it has taken nothing of the tail for LINGER.
+bool Engine::TailIsOver(Session& session, int index) {
+  Leg& leg = session.leg[index];
+  const bool to_be_reset = leg.close_kind == CloseKind::kReset;
+  const Transfer::Result input = DiscardInput(session, leg);
+  if (input == Transfer::Result::kSourceError) return true;
+  if (input == Transfer::Result::kSourceEnd && !to_be_reset) return true;
+  if (!to_be_reset && wheel_.armed(SessionTimer(session))) return false;
+  const uint32_t queued = SendQueueBytes(leg.fd.get());
+  if (queued < leg.linger_queue_bytes) session.active_tick = TickOf(now_);
+  leg.linger_queue_bytes = queued;
+  if (to_be_reset && queued == 0) return true;
+  if (TickOf(now_) - session.active_tick < session.options->linger_nanos / sys::kNanosPerMilli) return false;
+  if (queued > 0) {
+    SetReason(session, EndCode::kUnsentData, index == kClient ? EndSide::kClient : EndSide::kUpstream, 0);
+  }
+  return true;
+}
+
+// Until the leg has nothing now (kNothing), or has ended or failed.
+Transfer::Result Engine::DiscardInput(Session& session, Leg& leg) {
+  for (int reads = kPumpReads; leg.readable; --reads) {
+    if (reads == 0) {
+      MakeReady(session);
+      break;
+    }
+    const Transfer::Outcome outcome = transfer_.Discard(leg);
+    if (outcome.result == Transfer::Result::kTaken) continue;
+    leg.readable = false;
+    return outcome.result;
+  }
+  return Transfer::Result::kNothing;
 }
 
 void Engine::ForceClose(Session& session, EndCode code, EndSide side, int error) {
@@ -131,7 +152,11 @@ void Engine::CloseLeg(Session& session, int index) {
   Leg& leg = session.leg[index];
   if (!leg.fd.valid()) return;
   // FIN goes out now even where the loop holds the descriptor for another turn; a reset is close()'s to send.
-  if (leg.close_kind != CloseKind::kReset) Shut(leg);
+  if (leg.close_kind == CloseKind::kReset) {
+    sys::SetLingerReset(leg.fd.get());
+  } else {
+    Shut(leg);
+  }
   if (leg.watched) {
     loop_->Release(leg.watch);
   } else {
@@ -166,6 +191,8 @@ void Engine::EndAll(EndCode code) {
         break;
       case SessionStage::kConnecting:
         ConnectingOver(session, code, EndSide::kUs, 0);
+        // It may have an answer on its way to the client, for which there is no time.
+        if (session.stage == SessionStage::kRelaying || session.stage == SessionStage::kDiscarding) Finish(session);
         break;
       case SessionStage::kRelaying:
       case SessionStage::kDiscarding:

@@ -71,6 +71,11 @@ void Engine::OnAttemptEvent(Session& session, uint8_t kind, uint16_t ready) {
     if ((ready & kOutcome) == 0) return;
     const int error = ConnectOutcome(attempt.fd.get(), session.connecting->plan.candidates[attempt.candidate]);
     if (error != 0) return AttemptFailed(session, attempt, error);
+    // An error that is none: the loop cannot watch this socket any longer (loop.h).
+    if ((ready & sys::Loop::kError) != 0) {
+      stats_.refused_resources.Add(1);
+      return ConnectingOver(session, EndCode::kNoResources, EndSide::kUs, ENOMEM);
+    }
     return AttemptWon(session, attempt, ready);
   }
 }

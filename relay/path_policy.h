@@ -34,7 +34,7 @@ class PathPolicy {
 
   // A copying read gave `bytes`, out of at most `asked_bytes`.
   void OnCopied(const SpliceOptions& options, int64_t bytes, int64_t asked_bytes) {
-    if (mode_ != Mode::kAutomatic) return;
+    if (mode_ != Mode::kAutomatic || splicing_) return;  // splicing: it is copied for want of a pipe only
     if (bytes < std::min<int64_t>(options.min_bytes, asked_bytes)) {
       in_a_row_ = 0;
     } else if (++in_a_row_ >= options.streak) {

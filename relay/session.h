@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "relay/close_policy.h"
+#include "relay/connecting.h"
 #include "relay/connection_budget.h"
 #include "relay/end_reason.h"
 #include "relay/flow.h"
@@ -20,8 +21,6 @@
 #include "sys/thread/clock.h"
 
 namespace sluice::relay {
-
-struct Connecting;
 
 // The two directions, as indices: flow[kUp] takes from leg[kClient] and gives to leg[kUpstream]; flow[kDown] the
 // reverse.
@@ -48,7 +47,8 @@ struct Leg {
   // until EAGAIN, since a ring reports it with every segment.
   bool hang_up_seen = false;
   bool urgent_seen = false;
-  bool broke_while_reading = false;  // how it came to kBroken
+  bool is_gone = false;             // kBroken for good: it is gone, and not just unwilling to take bytes
+  uint32_t linger_queue_bytes = 0;  // send queue at the last look while discarding
 };
 
 // The state of one direction, moved by flow.h's machine. 80 bytes: an idle connection pays for two.
@@ -88,8 +88,7 @@ struct Session {
   EndReason reason;
   uint32_t slot = 0;
   uint32_t generation = 0;
-  uint32_t active_tick = 0;         // the last turn in which a byte moved
-  uint32_t linger_queue_bytes = 0;  // send queue at the last look while discarding
+  uint32_t active_tick = 0;  // the last turn in which a byte moved
   SessionStage stage = SessionStage::kFree;
   uint8_t upstream_kind = 0;  // the token kind under which the upstream leg is watched
   uint8_t watches = 0;        // not yet released: while there are any, the slot stays

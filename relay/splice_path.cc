@@ -35,8 +35,9 @@ Transfer::Outcome Transfer::Splice(Flow& flow, std::unique_ptr<sys::Pipe> pipe, 
     pipes_.Put(std::move(pipe));
     if (got == 0) return {.result = Result::kSourceEnd};
     if (got == -EAGAIN) {
+      // splice(2) stops at an urgent byte and says EAGAIN there, too: recv(2) takes it.
+      if (source.urgent_seen) return Copy(flow, source, sink, options);
       source.readable = false;
-      source.urgent_seen = false;
       return {.result = Result::kNothing};
     }
     if (got == -EINTR) return {.result = Result::kTaken};

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <random>
 
 #include "sys/net/listen_socket.h"
 #include "sys/net/socket_options.h"
@@ -65,7 +66,8 @@ TestListener Listen(SocketKind kind, int backlog) {
   options.reuse_port = false;
   absl::StatusOr<sys::UniqueFd> fd = sys::OpenListener(options);
   if (!fd.ok()) Die(fd.status().ToString().c_str());
-  TestListener listener{.fd = *std::move(fd)};
+  TestListener listener;
+  listener.fd = *std::move(fd);
   listener.address = kind == SocketKind::kUnix ? options.address : sys::SocketAddress::OfSocket(listener.fd.get());
   return listener;
 }
@@ -102,12 +104,19 @@ SocketPair MakeSocketPair(SocketKind kind) {
 }
 
 std::string Bytes(uint32_t seed, int64_t count, int64_t from) {
-  std::string bytes(static_cast<size_t>(count), '\0');
-  for (int64_t i = 0; i < count; ++i) {
-    uint64_t x = (uint64_t{seed} << 40) ^ static_cast<uint64_t>(from + i);
-    x *= 0x9e3779b97f4a7c15;
-    x ^= x >> 29;
-    bytes[static_cast<size_t>(i)] = static_cast<char>(x * 0xbf58476d1ce4e5b9 >> 56);
+  // A prime, so that no block size of anybody divides it.
+  static const std::string pattern = [] {
+    std::string bytes(65521, '\0');
+    std::mt19937 random(7);
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    return bytes;
+  }();
+  std::string bytes;
+  bytes.reserve(static_cast<size_t>(count));
+  size_t at = (uint64_t{seed} * 7919 + static_cast<uint64_t>(from)) % pattern.size();
+  while (bytes.size() < static_cast<size_t>(count)) {
+    bytes.append(pattern, at, static_cast<size_t>(count) - bytes.size());
+    at = 0;
   }
   return bytes;
 }
@@ -141,8 +150,9 @@ void Peer::SendSome() {
     const ssize_t n = send(fd_.get(), unsent_.data() + taken, unsent_.size() - taken, MSG_NOSIGNAL);
     if (n < 0) {
       if (errno != EAGAIN) {
-        // What it still had to say has nowhere to go.
-        if (errno == ECONNRESET) error_ = errno;
+        // What it still had to say has nowhere to go. What has arrived is still to be read; after a reset, the end that
+        // is read then is none.
+        if (errno != EPIPE) send_error_ = errno;
         taken = unsent_.size();
       }
       break;
@@ -160,7 +170,8 @@ void Peer::ReceiveSome() {
     if (n > 0) {
       received_.append(buffer, static_cast<size_t>(n));
     } else if (n == 0) {
-      saw_end_ = true;
+      error_ = send_error_;
+      saw_end_ = error_ == 0;
     } else {
       if (errno != EAGAIN) error_ = errno;
       return;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "sys/base/unique_fd.h"
@@ -79,6 +80,7 @@ class Peer {
   std::string received_;
   int64_t sent_bytes_ = 0;
   int error_ = 0;
+  int send_error_ = 0;
   bool finish_ = false;
   bool finished_ = false;
   bool paused_ = false;

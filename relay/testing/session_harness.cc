@@ -40,6 +40,8 @@ TestSession& SessionHarness::Start(const StartArgs& args, const RelayOptions* op
   Handoff handoff;
   handoff.client = std::move(client.accepted);
   handoff.upstream = std::move(upstream.dialed);
+  handoff.client_is_tcp = args.client != SocketKind::kUnix;
+  handoff.upstream_is_tcp = args.upstream != SocketKind::kUnix;
   handoff.from_client = args.from_client;
   handoff.from_upstream = args.from_upstream;
   handoff.options = options;
@@ -56,6 +58,7 @@ TestSession& SessionHarness::StartConnecting(SocketKind client_kind, std::vector
   session.client = Peer(std::move(client.dialed));
   Handoff handoff;
   handoff.client = std::move(client.accepted);
+  handoff.client_is_tcp = client_kind != SocketKind::kUnix;
   handoff.plan.candidates = std::move(candidates);
   handoff.plan.outgoing = outgoing;
   handoff.options = options;
@@ -105,7 +108,7 @@ void SessionHarness::Advance(int64_t nanos) {
   if (engine_.NanosToNext(clock_.Now()) == 0) Turn();  // names of ended sessions may still be on the ready list
   if (engine_.NanosToNext(clock_.Now()) != -1) return ::testing::AssertionFailure() << "a timer is left";
   if (engine_.transfer().rest_bytes() != 0) return ::testing::AssertionFailure() << "rest bytes are left";
-  if (engine_.stats().running.Get() != 0) return ::testing::AssertionFailure() << "running counter";
+  if (engine_.stats().running.value() != 0) return ::testing::AssertionFailure() << "running counter";
   return ::testing::AssertionSuccess();
 }
 

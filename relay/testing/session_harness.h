@@ -57,14 +57,14 @@ struct TestSession {
 struct StartArgs {
   SocketKind client = SocketKind::kIpv4;
   SocketKind upstream = SocketKind::kIpv4;
-  std::string from_client;
-  std::string from_upstream;
+  std::string from_client = {};
+  std::string from_upstream = {};
   int send_buffer_bytes = 0;  // SO_SNDBUF of both of the relay's sockets; 0 = the system's
   int receive_buffer_bytes = 0;
 };
 
 // An engine on a loop, with real sockets, and the clock turned by hand. A turn lets the peers work, waits at most 1 ms
-// for events, and does what Worker::Turn does; time stands still unless Advance() moves it.
+// for events, and does what Worker::Turn does; time stands still but for Advance() and TurnUntil().
 //
 //   SessionHarness harness(*MakeLoop(kind));
 //   TestSession& s = harness.Start({.client = SocketKind::kUnix}, options);
@@ -82,12 +82,13 @@ class SessionHarness {
 
   // One turn; the number of events that it brought.
   int Turn(int64_t most_wait_nanos = sys::kNanosPerMilli);
-  // False after kPatience.
+  // Turns, each a millisecond of the engine's time. False after kPatience.
   template <typename Done>
   ::testing::AssertionResult TurnUntil(Done done) {
     const sys::MonotonicNanos deadline = sys::Clock::System().Now() + kPatience;
     while (!done()) {
       if (sys::Clock::System().Now() > deadline) return ::testing::AssertionFailure() << Describe();
+      clock_.Advance(sys::kNanosPerMilli);
       Turn();
     }
     return ::testing::AssertionSuccess();
