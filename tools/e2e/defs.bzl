@@ -1,14 +1,14 @@
 """Black-box tests of the real binary."""
 
 def e2e_test(name, srcs, loops = ["uring", "epoll"], data = [], args = [], tags = [], size = "medium", local = False, **kwargs):
-    """One sh_test for each event loop: NAME_uring, NAME_epoll; a plain NAME where `loops` is empty.
+    """One sh_test for each event loop: NAME_uring, NAME_epoll; a plain NAME where `loops` has one or none.
 
     Each has a network namespace of its own in which it is root (lo is up), unless `local`: then it is the real user on
     the host's network, which only tests of real privileges want.
     """
     names = []
     for loop in loops or [""]:
-        test = name + ("_" + loop if loop else "")
+        test = name + ("_" + loop if len(loops) > 1 else "")
         names.append(test)
         native.sh_test(
             name = test,
@@ -19,5 +19,5 @@ def e2e_test(name, srcs, loops = ["uring", "epoll"], data = [], args = [], tags 
             tags = ["e2e"] + tags + (["local"] if local else ["block-network", "requires-fakeroot"]),
             **kwargs
         )
-    if loops:
+    if len(loops) > 1:
         native.test_suite(name = name, tests = names)

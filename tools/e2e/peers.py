@@ -47,6 +47,20 @@ def connect(address, timeout=10.0, receive_buffer=0, source=None):
     return sock
 
 
+def answer_of(address, data=b'', timeout=10.0):
+    """One shot: connect, send, read to the end. A reset is one even where it comes before connect() has returned."""
+    try:
+        sock = connect(address, timeout)
+    except ConnectionResetError:
+        return b'', RST
+    with sock:
+        try:
+            sock.sendall(data)
+        except OSError:
+            pass  # The reading side tells how it ended.
+        return receive_all(sock)
+
+
 def receive_all(sock, limit=1 << 31, pause=None):
     """Reads to the end: (bytes, FIN | RST | TIMEOUT | LIMIT). `pause` is called before each read."""
     data = bytearray()
@@ -205,6 +219,7 @@ class Origin:
         self.errors = []
         self.accepted = 0
         self._changed = threading.Condition()
+        self._case, self._of_thread = 0, threading.local()
         self._listener = socket.socket(family_of(address), socket.SOCK_STREAM)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if receive_buffer:
@@ -222,6 +237,8 @@ class Origin:
 
     def note(self, value):
         with self._changed:
+            if getattr(self._of_thread, 'case', self._case) != self._case:
+                return  # A late connection of an earlier case.
             self.seen.append(value)
             self._changed.notify_all()
 
@@ -237,6 +254,7 @@ class Origin:
         """Starts the next case: a new handler, nothing seen."""
         with self._changed:
             self.seen, self.errors, self.peers, self.accepted = [], [], [], 0
+            self._case += 1
         if handler:
             self.handler = handler
 
@@ -264,9 +282,10 @@ class Origin:
             sock.settimeout(60)
             if sock.family != socket.AF_UNIX:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self._serve, args=(self.handler, sock), daemon=True).start()
+            threading.Thread(target=self._serve, args=(self.handler, sock, self._case), daemon=True).start()
 
-    def _serve(self, handler, sock):
+    def _serve(self, handler, sock, case):
+        self._of_thread.case = case
         try:
             handler(sock, self)
         except Exception as error:  # A handler's fault is evidence for the case, not the end of the origin.
@@ -276,7 +295,7 @@ class Origin:
 
 
 class HoldingOrigin:
-    """Accepts and keeps connections without a thread each; echo_all() answers whatever they hold."""
+    """Accepts and keeps connections without a thread each, as non-blocking sockets."""
 
     def __init__(self, host='127.0.0.1'):
         self._listener = socket.socket(family_of((host, 0)))
@@ -293,7 +312,7 @@ class HoldingOrigin:
                 sock, _ = self._listener.accept()
             except OSError:
                 return
-            sock.settimeout(10)
+            sock.setblocking(False)
             self.held.append(sock)
 
     def close(self):
@@ -304,6 +323,37 @@ class HoldingOrigin:
         self._listener.close()
         for sock in self.held:
             sock.close()
+
+
+class BlackHole:
+    """A port whose SYNs get no answer, without a firewall: a listener whose accept queue is full."""
+
+    def __init__(self, address=('127.0.0.1', 0)):
+        self._listener = socket.socket(family_of(address))
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._listener.bind(address)
+        self._listener.listen(0)
+        self.address = self._listener.getsockname()[:2]
+        self.port = self.address[1]
+        self._fillers = []
+        while True:
+            filler = socket.socket(family_of(address))
+            filler.settimeout(0.5)
+            self._fillers.append(filler)
+            try:
+                filler.connect(self.address)
+            except socket.timeout:
+                return
+
+    def close(self):
+        close_all(self._fillers)
+        self._listener.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
 
 def tunnel_works(address, token=b'still here', timeout=5.0):
@@ -355,6 +405,12 @@ def anonymous_bytes(pid):
     raise AssertionError('no Anonymous line in smaps_rollup')
 
 
+def most_buffered(kind):
+    """The most that a TCP socket holds in the kernel: `kind` is rmem or wmem."""
+    with open('/proc/sys/net/ipv4/tcp_' + kind, encoding='ascii') as knob:
+        return int(knob.read().split()[2])
+
+
 TCP_STATES = {
     '01': 'ESTABLISHED', '02': 'SYN_SENT', '03': 'SYN_RECV', '04': 'FIN_WAIT1', '05': 'FIN_WAIT2', '06': 'TIME_WAIT',
     '07': 'CLOSE', '08': 'CLOSE_WAIT', '09': 'LAST_ACK', '0A': 'LISTEN', '0B': 'CLOSING'
@@ -393,4 +449,6 @@ def listeners(port):
 
 
 def readable_within(sock, seconds):
-    return bool(select.select([sock], [], [], seconds)[0])
+    poll = select.poll()  # Not select(): descriptors may be above 1024.
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))

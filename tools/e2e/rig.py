@@ -26,8 +26,8 @@ BINARY = None  # Set by main().
 BACKEND = None
 LONG = os.environ.get('SLUICE_LONG') == '1'
 
-# Records that the tests can take apart: code, client, target, bytes from client and to client, milliseconds, text.
-RECORD_FORMAT = 'logformat "L%N %E %U %C:%c %R:%r %O %I %D %h %T"\n'
+# Records that the tests can take apart (record_fields()).
+RECORD_FORMAT = 'logformat "L%N %p %E %{result} %{path} %{errno} %C:%c %R:%r %O %I %D %T"\n'
 
 
 def size(small, full):
@@ -51,6 +51,7 @@ def scratch_folder():
 
 _FOLDERS = []
 _RUNNING = set()
+_LAST_WORDS = []  # Of proxies that a failing case left behind.
 
 
 class Lines:
@@ -175,7 +176,7 @@ class Sluice:
             self.write_config(config)
         before = self.stderr.count()
         self.send_signal(by)
-        return self.stderr.wait_for(r'(?i)reload', seconds, after=before)
+        return self.stderr.wait_for(r'^reload', seconds, after=before)
 
     def wait_exit(self, seconds=10):
         status = self.process.wait(seconds)
@@ -215,13 +216,16 @@ class Sluice:
 
     def __exit__(self, kind, *_):
         if kind:
+            _LAST_WORDS.append(self.evidence())
             self.kill()
         else:
             self.stop()
 
     def evidence(self):
-        return '--- sluice %s: %s\n%s' % (' '.join(self.command[:-1]), 'running' if self.alive() else
-                                          'exit status %s' % self.process.poll(), self.stderr.text()[-3000:])
+        state = 'running' if self.alive() else 'exit status %s' % self.process.poll()
+        records = self.stdout.text()[-1000:] if self.stdout else ''
+        return '--- %s: %s\n%s\n--- its records\n%s' % (' '.join(self.command[:-1]), state,
+                                                       self.stderr.text()[-3000:], records)
 
 
 def parse_address(text):
@@ -245,7 +249,9 @@ class Case(unittest.TestCase):
     longMessage = True
 
     def evidence(self):
-        return '\n'.join(s.evidence() for s in list(_RUNNING)) or '(no sluice is running)'
+        said = _LAST_WORDS + [s.evidence() for s in list(_RUNNING)]
+        _LAST_WORDS.clear()
+        return '\n'.join(said) or '(no sluice is running)'
 
     def need(self, *programs):
         for program in programs:
@@ -304,8 +310,16 @@ def eventually(condition, what, limit=10):
     return peers.wait_until(condition, limit, what)
 
 
-def numbered(prefix):
-    return ('%s%d' % (prefix, i) for i in itertools.count())
+RECORD_NAMES = ('service', 'port', 'code', 'result', 'path', 'errno', 'client', 'upstream', 'from_client',
+                'from_upstream', 'millis')
+
+
+def record_fields(line):
+    """A line of RECORD_FORMAT as a dict; counts are numbers."""
+    fields = dict(zip(RECORD_NAMES, line.split(' ')))
+    for name in ('port', 'from_client', 'from_upstream', 'millis'):
+        fields[name] = int(fields[name])
+    return fields
 
 
 def _clean_up():

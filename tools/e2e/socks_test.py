@@ -298,6 +298,120 @@ class Data(Shared):
             self.assertEqual((answer[12:], end), (b'FIN 4', FIN))
 
 
+class Bind(Shared):
+    """BIND: two replies, and only the announced peer comes in between."""
+
+    def _listening(self, host='127.0.0.1', port=0):
+        """(client, where the proxy listens for it)."""
+        sock, code, bound = socks.ask(self.address, host, port, socks.BIND)
+        self.assertEqual(code, 0)
+        self.assertTrue(peers.listeners(bound[1]), 'the port of the reply is open')
+        return sock, bound
+
+    def _gone(self, port, seconds=1.5):
+        rig.eventually(lambda: not peers.listeners(port), 'port %d is closed' % port, seconds)
+
+    def test_both_replies_and_both_directions(self):
+        client, bound = self._listening()
+        self.assertEqual(bound[0], '127.0.0.1')
+        with client, peers.connect(bound) as peer:
+            port = peer.getsockname()[1]
+            self.assertEqual(socks.reply5(client), (0, peer.getsockname()))
+            peer.sendall(b'from the peer')
+            self.assertEqual(peers.receive_exactly(client, 13), b'from the peer')
+            client.sendall(b'from the client')
+            peers.finish_sending(client)
+            self.assertEqual(peers.receive_all(peer), (b'from the client', FIN))
+            peer.sendall(b'x' * 100000)
+            peers.finish_sending(peer)
+            self.assertEqual(peers.receive_all(client), (b'x' * 100000, FIN))
+            self._gone(bound[1])
+        self.record(r'^\d+ 00000 - 127\.0\.0\.1 127\.0\.0\.1:%d BIND 127\.0\.0\.1:0$' % port)
+
+    def test_peer_that_speaks_and_ends_at_once(self):
+        client, bound = self._listening()
+        with client:
+            with peers.connect(bound) as peer:
+                peer.sendall(b'gone')
+            self.assertEqual(socks.reply5(client)[0], 0)
+            self.assertEqual(peers.receive_exactly(client, 4), b'gone')
+
+    def test_strangers_are_turned_away(self):
+        client, bound = self._listening('127.0.0.1')
+        with client:
+            for _ in range(40):
+                with peers.connect(bound, source=('127.0.0.2', 0)) as stranger:
+                    self.assertEqual(peers.receive_all(stranger), (b'', RST))
+            with peers.connect(bound) as peer:
+                self.assertEqual(socks.reply5(client), (0, peer.getsockname()))
+                peer.sendall(b'the right one')
+                self.assertEqual(peers.receive_exactly(client, 13), b'the right one')
+
+    def test_anybody_may_come_where_nobody_was_named(self):
+        for host in ('0.0.0.0', b'0.0.0.0'):
+            client, bound = self._listening(host)
+            with client, peers.connect(bound, source=('127.0.0.3', 0)) as peer:
+                self.assertEqual(socks.reply5(client), (0, peer.getsockname()))
+
+    def test_only_one_comes(self):
+        client, bound = self._listening()
+        with client, peers.connect(bound) as peer:
+            self.assertEqual(socks.reply5(client), (0, peer.getsockname()))
+            self._gone(bound[1])
+
+    def test_peer_by_name_and_by_ipv6(self):
+        for host, address in ((b'origin.test', '127.0.0.1'), ('::1', '::1')):
+            client, bound = self._listening(host)
+            self.assertEqual(bound[0], address)
+            with client, peers.connect(bound) as peer:
+                self.assertEqual(socks.reply5(client), (0, peer.getsockname()[:2]))
+
+    def test_name_that_does_not_exist(self):
+        sock, code, _ = socks.ask(self.address, b'missing.test', 0, socks.BIND)
+        with sock:
+            self.assertEqual(code, 4)
+            self.assertEqual(peers.receive_all(sock), (b'', FIN))
+
+    def test_port_is_closed_with_the_client(self):
+        for leave in (peers.abort, lambda sock: sock.close()):
+            client, bound = self._listening()
+            leave(client)
+            self._gone(bound[1])
+
+    def test_socks4(self):
+        with peers.connect(self.address) as client:
+            client.sendall(socks.request4('127.0.0.1', 0, b'ftp', socks.BIND))
+            code, bound = socks.reply4(client)
+            self.assertEqual((code, bound[0]), (90, '127.0.0.1'))
+            with peers.connect(bound) as peer:
+                self.assertEqual(socks.reply4(client), (90, peer.getsockname()))
+                peer.sendall(b'x')
+                self.assertEqual(peers.receive_exactly(client, 1), b'x')
+
+    def test_time_limit(self):
+        with rig.Sluice('timeouts 1 2 3 60 1 1\n' + LOG + 'socks -p0 -i127.0.0.1\n') as proxy:
+            client, code, bound = socks.ask(proxy.address(), '127.0.0.1', 0, socks.BIND)
+            with client:
+                self.assertEqual(code, 0)
+                self.assertEqual(socks.reply5(client)[0], 6)
+                self.assertEqual(peers.receive_all(client), (b'', FIN))
+                self._gone(bound[1])
+
+    def test_told_and_external_address(self):
+        with rig.Sluice('socks -p0 -i127.0.0.1 -e127.0.0.9 -Ne192.0.2.7\n') as proxy:
+            client, code, bound = socks.ask(proxy.address(), '127.0.0.1', 0, socks.BIND)
+            with client:
+                self.assertEqual((code, bound[0]), (0, '192.0.2.7'))
+                with peers.connect(('127.0.0.9', bound[1])) as peer:
+                    self.assertEqual(socks.reply5(client), (0, peer.getsockname()))
+
+    def test_no_thread_waits(self):
+        threads = peers.thread_count(self.proxy.pid)
+        waiting = [self._listening()[0] for _ in range(50)]
+        self.assertEqual(peers.thread_count(self.proxy.pid), threads)
+        peers.close_all(waiting)
+
+
 class Addresses(rig.Case):
     """What the client is told, where the proxy listens."""
 
@@ -408,6 +522,8 @@ class Time(rig.Case):
                     leave(b'\x05')
                     leave(socks.PASSWORD + b'\x01\x05al')
                     leave(socks.NO_AUTH + socks.request5(*origin.address))
+                for _ in range(50):
+                    leave(socks.NO_AUTH + socks.request5('127.0.0.1', 0, socks.BIND))
                 for _ in range(20):
                     leave(socks.NO_AUTH + socks.request5(*hole.address))
                 rig.eventually(lambda: peers.descriptor_count(proxy.pid) <= before,
