@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "protocols/accounting/result_code.h"
 #include "protocols/dns/question.h"
+#include "protocols/dns/server_plan.h"
 #include "sys/net/socket_options.h"
 
 namespace sluice::gateways {
@@ -73,8 +74,10 @@ void PortMap::ResolveOnThread(relay::Worker& worker, Arrival arrival) const {
   task.deadline = sys::Clock::System().Now() + options.timeouts.connect;
   task.run = [self = shared_from_this(), shared, &worker] {
     const service::ServiceOptions& options = *self->context_->options;
-    dns::Result result =
-        self->context_->resolver->ResolveBlocking(QueryFor(options), sys::Clock::System().Now() + options.timeouts.dns);
+    // DNS is what each server has before the next is asked; the resolver itself gives up once all had theirs.
+    const sys::MonotonicNanos deadline =
+        sys::Clock::System().Now() + options.timeouts.dns * static_cast<int64_t>(dns::kMaxNameServers);
+    dns::Result result = self->context_->resolver->ResolveBlocking(QueryFor(options), deadline);
     if (!result.ok()) {
       RefuseUnresolved(*shared->observer, result.outcome);
       return shared->client.reset();
