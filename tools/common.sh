@@ -10,7 +10,10 @@ BUILD_PACKAGES=(
 )
 
 # What the tests run beside the binary: scripts, the format check, and real programs as clients and origins.
-TEST_PACKAGES=(clang-format-14 curl iproute2 openssl python3-minimal python3)
+TEST_PACKAGES=(
+  clang-format-14 iproute2 python3 strace
+  curl haproxy iperf3 netcat-openbsd nginx proxychains4 socat
+)
 
 # The sanitizers are clang's.
 SANITIZER_PACKAGES=(clang-14 libclang-rt-14-dev lld-14)
@@ -39,13 +42,25 @@ need_packages() {
   apt-get install --no-install-recommends ${missing[*]}"
     root=(sudo)
   fi
-  root+=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300)
   say "installing ${missing[*]}"
-  # A stale or partly unreachable index is no failure yet: the packages may be known already.
-  "${root[@]}" update >&2 || say "apt-get update failed (see above); trying with the package lists at hand"
-  "${root[@]}" install --no-install-recommends "${missing[@]}" >&2 ||
+  "${root[@]}" bash -c "$INSTALL" install "${missing[@]}" >&2 ||
     die "apt-get could not install ${missing[*]} (see above); sluice builds on Debian 12 (bookworm)"
 }
+
+# As root. Packages such as nginx start themselves when they are installed, which nobody asked for: policy-rc.d says no
+# meanwhile, unless the machine has a policy of its own. A stale or partly unreachable index is no failure yet: the
+# packages may be known already.
+# shellcheck disable=SC2016
+INSTALL='
+export DEBIAN_FRONTEND=noninteractive
+apt=(apt-get -q -y -o DPkg::Lock::Timeout=300)
+policy=/usr/sbin/policy-rc.d
+if [[ ! -e $policy ]] && printf "#!/bin/sh\nexit 101\n" >$policy && chmod +x $policy; then
+  trap "rm -f $policy" EXIT
+fi
+"${apt[@]}" update || echo "apt-get update failed (see above); trying with the package lists at hand"
+"${apt[@]}" install --no-install-recommends "$@"
+'
 
 # Debian's Bazel 4. Another `bazel` in PATH (a wrapper that downloads) would read .bazelversion differently.
 BAZEL=bazel
