@@ -129,9 +129,12 @@ class ReportTest(unittest.TestCase):
 
     def test_verdicts(self):
         self.assertEqual(goals.verdict(None, 1.1), "not measured")
-        self.assertEqual(goals.verdict((1.0, (0.9, 1.1), 9), 1.1), "met")
-        self.assertEqual(goals.verdict((1.2, (1.11, 1.3), 9), 1.1), "**not met**")
-        self.assertIn("open", goals.verdict((1.05, (0.9, 1.2), 9), 1.1))
+        self.assertEqual(goals.verdict((1.0, (0.9, 1.1), 10), 1.1), "met")
+        self.assertEqual(goals.verdict((1.2, (1.11, 1.3), 10), 1.1), "**not met**")
+        self.assertIn("holds the limit", goals.verdict((1.05, (0.9, 1.2), 10), 1.1))
+        self.assertIn("too few", goals.verdict((1.0, (0.9, 1.1), 9), 1.1))
+        self.assertEqual(goals.verdict((0.5, (0.4, 0.6), 9), 1.1), "met")
+        self.assertEqual(goals.verdict((600, (599, 601), 3), 640, exact=True), "met")
         self.assertIn("open", goals.verdict((1.0, None, 1), 1.1))
 
     def test_goals_name_what_there_is(self):
