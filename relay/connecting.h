@@ -34,6 +34,7 @@ struct Connecting {
   std::vector<Attempt> attempts;
   size_t next_candidate = 0;
   int last_error = 0;
+  bool accepting = false;  // the first attempt is the listener
 
   int pending() const {
     int count = 0;

@@ -1,5 +1,6 @@
 // The worker connects: one attempt after another (RFC 8305), no thread held.
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@ void Engine::StartConnecting(Session& session, ConnectPlan plan) {
   session.connecting->plan = std::move(plan);
   // Attempts are referred to while others are added: they must not move.
   session.connecting->attempts.reserve(ConnectPlan::kMostCandidates);
+  if (session.connecting->plan.listener.valid()) return StartAccepting(session);
   ArmAfter(SessionTimer(session), session.options->connect_nanos);
   TryNextCandidate(session);
 }
@@ -24,7 +26,8 @@ void Engine::StartConnecting(Session& session, ConnectPlan plan) {
 void Engine::TryNextCandidate(Session& session) {
   Connecting& connecting = *session.connecting;
   const auto& candidates = connecting.plan.candidates;
-  while (connecting.next_candidate < candidates.size() && connecting.attempts.size() < ConnectPlan::kMostCandidates) {
+  const size_t count = std::min<size_t>(candidates.size(), ConnectPlan::kMostCandidates);
+  while (connecting.next_candidate < count) {
     const sys::SocketAddress& address = candidates[connecting.next_candidate];
     sys::ErrnoOr<sys::UniqueFd> fd = StartConnect(address, connecting.plan.outgoing);
     if (!fd.ok() && fd.error().code == EAGAIN && address.is_unix()) {
@@ -49,7 +52,7 @@ void Engine::TryNextCandidate(Session& session) {
     attempt.watched = true;
     ++session.watches;
     connecting.attempts.push_back(std::move(attempt));
-    if (connecting.next_candidate < candidates.size()) {
+    if (connecting.next_candidate < count) {
       ArmAfter(FlowTimer(session, kUp), Connecting::kStaggerMillis * sys::kNanosPerMilli);
     }
     return;
@@ -61,10 +64,14 @@ void Engine::TryNextCandidate(Session& session) {
   }
 }
 
-void Engine::OnStagger(Session& session) { TryNextCandidate(session); }
+void Engine::OnStagger(Session& session) {
+  if (session.connecting->accepting) return AcceptUpstream(session);
+  TryNextCandidate(session);
+}
 
 void Engine::OnAttemptEvent(Session& session, uint8_t kind, uint16_t ready) {
   if (session.stage != SessionStage::kConnecting) return;
+  if (session.connecting->accepting) return AcceptUpstream(session);
   for (Connecting::Attempt& attempt : session.connecting->attempts) {
     if (attempt.kind != kind || !attempt.pending) continue;
     constexpr uint16_t kOutcome = sys::Loop::kWritable | sys::Loop::kHangUp | sys::Loop::kError;
@@ -141,6 +148,7 @@ void Engine::ConnectingOver(Session& session, EndCode code, EndSide side, int er
     attempt.pending = false;
     loop_->Release(attempt.watch);
   }
+  session.framed = false;  // one answer, then the end
   // Losers may still be held by the loop: `connecting` stays until the last one is released.
   SetReason(session, code, side, error);
   const std::string answer = session.observer->AnswerNotConnected(session.reason);

@@ -26,8 +26,13 @@ struct OutgoingOptions {
 
 // Candidates that the worker connects to by itself, in this order (RFC 8305: the next one starts when the one before
 // fails or has not answered within 250 ms; the first to answer wins).
+//
+// With a `listener` it is the upstream that connects to us: the first one that comes from a candidate's address (any
+// port; no candidates: from anywhere) is taken, within RelayOptions::idle_nanos; others get a reset. The client's end
+// meanwhile ends the session, and the port with it.
 struct ConnectPlan {
   std::vector<sys::SocketAddress> candidates;  // at most kMostCandidates are tried
+  sys::UniqueFd listener;                      // O_NONBLOCK and listening
   const OutgoingOptions* outgoing = nullptr;   // may be null; outlives the session (the observer holds the snapshot)
 
   static constexpr int kMostCandidates = 16;
@@ -36,8 +41,10 @@ struct ConnectPlan {
 // Everything that a session starts with. Made by a handshake thread, or on the worker itself when nothing had to block;
 // after Worker::Post nothing is left behind to misuse. Move-only.
 //
-// REQUIRES: client valid and O_NONBLOCK; either `upstream` valid and O_NONBLOCK or at least one candidate; options and
-// observer not null.
+// Without an upstream, a candidate or a listener the session only says what SessionObserver::AnswerNotConnected says and
+// ends in order: how a client is refused that may still be sending.
+//
+// REQUIRES: client valid and O_NONBLOCK; `upstream` O_NONBLOCK where it is valid; options and observer not null.
 struct Handoff {
   sys::UniqueFd client;
   sys::UniqueFd upstream;  // connected already; or empty, and `plan` says where to

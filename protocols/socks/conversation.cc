@@ -10,6 +10,7 @@
 #include "protocols/accounting/result_code.h"
 #include "protocols/service/snapshot.h"
 #include "protocols/socks/arrival.h"
+#include "protocols/socks/bind.h"
 #include "protocols/socks/connect.h"
 #include "protocols/socks/result.h"
 
@@ -33,6 +34,7 @@ void Dispatch(relay::Worker& worker, Arrival arrival) {
     case Command::kConnect:
       return Connect(worker, std::move(arrival));
     case Command::kBind:
+      return Bind(worker, std::move(arrival));
     case Command::kUdpAssociate:
     case Command::kNone:
       break;

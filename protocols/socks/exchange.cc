@@ -63,6 +63,7 @@ void Exchange::OnConnectFailed(const sys::SocketAddress& upstream, int error) {
 }
 
 std::string Exchange::AnswerConnected(int upstream_fd) {
+  if (tell_peer_) return EncodeReply(version_, ReplyCode::kSucceeded, sys::SocketAddress::OfPeer(upstream_fd));
   sys::SocketAddress bound = sys::SocketAddress::OfSocket(upstream_fd);
   if (const auto& told = context().options->socks.told_external; told.has_value()) {
     const uint16_t port = bound.port();

@@ -39,6 +39,9 @@ class Exchange final : public relay::SessionObserver {
   // The session about to begin gives the client `answer` and ends; the record has this result.
   void RefuseInSession(std::string answer, accounting::ResultCode result, accounting::Phase phase, int error);
 
+  // BIND, after its first reply: what the client is told next is who has come, not where we are.
+  void ExpectPeer() { tell_peer_ = true; }
+
   // The handshake is over: the session's time is added to it.
   void StopHandshakeClock();
 
@@ -60,6 +63,7 @@ class Exchange final : public relay::SessionObserver {
   service::ExchangeObserver base_;
   std::unique_ptr<Refusal> refusal_;
   uint8_t version_ = 0;
+  bool tell_peer_ = false;
 };
 
 }  // namespace sluice::socks
