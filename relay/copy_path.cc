@@ -97,6 +97,21 @@ Transfer::Outcome Transfer::Copy(Flow& flow, Leg& source, Leg& sink, const Relay
   return outcome;
 }
 
+// One read into the worker's buffer.
+Transfer::Outcome Transfer::ReadInto(Leg& source, int asked) {
+  if (asked > static_cast<int>(buffer_.size())) buffer_.resize(asked);
+  const ssize_t got = Receive(source.fd.get(), buffer_.data(), asked);
+  if (got == 0) return {.result = Result::kSourceEnd};
+  if (got < 0) {
+    if (errno != EAGAIN) return {.result = Result::kSourceError, .error = errno};
+    source.readable = false;
+    source.urgent_seen = false;
+    return {.result = Result::kNothing};
+  }
+  if (got < asked && ShortReadDrains(source)) source.readable = false;
+  return {.result = Result::kTaken, .bytes = got};
+}
+
 Transfer::Outcome Transfer::DeliverBuffer(Flow& flow, Leg& sink) {
   Outcome outcome{.result = Result::kTaken};
   const uint32_t sent = SendAll(sink.fd.get(), flow.rest.bytes(), flow.rest.size(), outcome.error);

@@ -1,0 +1,204 @@
+// Sessions with a framer: one client connection, one request after the other.
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "relay/engine.h"
+
+namespace sluice::relay {
+
+void Engine::PumpFramed(Session& session, int direction) {
+  Framer& framer = *session.observer->framer();
+  Flow& flow = session.flow[direction];
+  Leg& source = session.leg[SourceOf(direction)];
+  Leg& sink = session.leg[SinkOf(direction)];
+  int64_t budget = kPumpBytes;
+  for (int reads = kPumpReads;;) {
+    if (HoldsRest(flow.state) && !PumpRest(session, direction)) return;
+    if (flow.state != FlowState::kReading || flow.delayed || session.returning || !framer.Wants(direction)) return;
+    bool held = false;
+    if (direction == kUp) {
+      // Answers go out in the order of the requests: the next one is not begun while the last answer is held.
+      if (framer.Quiet() && HoldsRest(session.flow[kDown].state)) return;
+      held = framer.HoldsInput();
+    }
+    if (!held && !source.readable) return;
+    if (budget <= 0 || reads-- == 0) return MakeReady(session);
+    const Transfer::Outcome outcome =
+        held ? transfer_.Give(flow, sink, framer, direction, absl::string_view())
+             : transfer_.TakeFramed(flow, source, sink, *session.options, framer, direction, now_);
+    budget -= outcome.bytes;
+    switch (outcome.result) {
+      case Transfer::Result::kTaken:
+        AfterTake(session, direction, outcome.bytes);
+        if (outcome.rest_left) Step(session, direction, FlowEvent::kRestLeft);
+        if (outcome.next != Framer::Next::kGoOn) return GoOn(session, direction, outcome.next, 0);
+        break;
+      case Transfer::Result::kNothing:
+        return;
+      case Transfer::Result::kSourceEnd:
+        // After an abort that some other call has met, the end that is read is none.
+        return FramedEnd(session, direction, source.is_gone ? ECONNRESET : 0);
+      case Transfer::Result::kSourceError:
+        return FramedEnd(session, direction, outcome.error);
+      case Transfer::Result::kSinkError:
+        return SinkBroke(session, direction, outcome.error);
+      case Transfer::Result::kNoMemory:
+        return ForceClose(session, EndCode::kNoResources, EndSide::kUs, outcome.error);
+    }
+  }
+}
+
+void Engine::FramedEnd(Session& session, int direction, int error) {
+  Leg& source = session.leg[SourceOf(direction)];
+  source.readable = false;
+  source.state = error == 0 ? LegState::kEnded : LegState::kBroken;
+  GoOn(session, direction, session.observer->framer()->OnEnd(direction, error), error);
+}
+
+// What the framer says, done.
+void Engine::GoOn(Session& session, int direction, Framer::Next next, int error) {
+  switch (next) {
+    case Framer::Next::kGoOn:
+      return;
+    case Framer::Next::kTunnel:
+      return BecomePlain(session);
+    case Framer::Next::kClose:
+      return CloseFramed(session);
+    case Framer::Next::kAbort:
+      SetReason(session, EndCode::kReadFailed, direction == kUp ? EndSide::kClient : EndSide::kUpstream, error);
+      session.leg[kUpstream].is_gone = true;  // so the client's close is a reset: what it has is not whole
+      session.leg[kUpstream].state = LegState::kBroken;
+      Step(session, kUp, FlowEvent::kAbandon);
+      Step(session, kDown, FlowEvent::kAbandon);
+      return;
+    case Framer::Next::kReturn:
+      session.returning = true;
+      return;
+  }
+}
+
+// No messages any more. What the client sent early goes first.
+void Engine::BecomePlain(Session& session) {
+  Framer& framer = *session.observer->framer();
+  session.framed = false;
+  session.options = framer.TunnelOptions();
+  const std::string held = framer.TakeHeld();
+  if (!held.empty()) {
+    if (!transfer_.Append(session.flow[kUp], held)) {
+      return ForceClose(session, EndCode::kNoResources, EndSide::kUs, ENOMEM);
+    }
+    Step(session, kUp, FlowEvent::kRestLeft);
+  }
+  wheel_.Arm(SessionTimer(session), IdleDeadline(session));
+  Pump(session, kUp);
+  if (session.stage == SessionStage::kRelaying) Pump(session, kDown);
+}
+
+// The client gets what is held for it and the framer's last word, then the end.
+void Engine::CloseFramed(Session& session) {
+  Framer& framer = *session.observer->framer();
+  const std::string answer = framer.TakeAnswer();
+  Flow& down = session.flow[kDown];
+  if (!answer.empty()) {
+    if (!transfer_.Append(down, answer)) return ForceClose(session, EndCode::kNoResources, EndSide::kUs, ENOMEM);
+    Step(session, kDown, FlowEvent::kRestLeft);
+  }
+  FreeUpstream(session);
+  Step(session, kUp, FlowEvent::kAbandon);
+  Step(session, kDown, FlowEvent::kSourceEnd);
+  if (HoldsRest(down.state)) PumpRest(session, kDown);
+}
+
+// The upstream has done its part: to whoever can use it, or closed.
+void Engine::FreeUpstream(Session& session) {
+  Leg& upstream = session.leg[kUpstream];
+  if (session.upstream_freed || !upstream.watched) return;
+  const bool reusable = upstream.state == LegState::kOpen && session.observer->framer()->UpstreamIsReusable();
+  upstream.state = LegState::kBroken;  // of no more concern to the session
+  upstream.is_gone = false;
+  if (!reusable) return;
+  session.upstream_freed = true;
+  loop_->Release(upstream.watch);
+}
+
+// Both legs leave the loop; then the client goes to who serves it next, and the slot is free.
+void Engine::ReturnClient(Session& session) {
+  session.stage = SessionStage::kReleasing;
+  wheel_.Disarm(SessionTimer(session));
+  for (const int direction : {kUp, kDown}) {
+    wheel_.Disarm(FlowTimer(session, direction));
+    transfer_.DropRest(session.flow[direction]);
+  }
+  FreeUpstream(session);
+  CloseLeg(session, kUpstream);
+  loop_->Release(session.leg[kClient].watch);
+}
+
+// Once the loop has let go of everything.
+void Engine::GiveClientBack(Session& session) {
+  Returned returned{std::move(session.leg[kClient].fd), std::move(session.admission), std::move(session.observer)};
+  table_.Free(session);
+  Framer* const framer = returned.observer->framer();
+  framer->OnReturned(worker_, std::move(returned));
+}
+
+// After each batch of pumping: what has become possible, and is the session over?
+void Engine::SettleFramed(Session& session) {
+  if (session.leg[kClient].state == LegState::kBroken) {
+    FreeUpstream(session);
+    return BeginClose(session);
+  }
+  PumpFramed(session, kUp);  // it may have waited for the end of the answer
+  if (session.stage == SessionStage::kRelaying && session.framed && session.leg[kUpstream].state == LegState::kBroken &&
+      session.leg[kUpstream].readable) {
+    PumpFramed(session, kDown);  // what a broken leg still had to say: it may be a whole answer
+  }
+  if (session.stage != SessionStage::kRelaying) return;
+  if (!session.framed) return Settle(session);
+  const Flow& down = session.flow[kDown];
+  if (session.returning) {
+    if (!HoldsRest(down.state)) ReturnClient(session);
+    return;
+  }
+  if (closing_idle_ && session.observer->framer()->Quiet() && down.state == FlowState::kReading) CloseFramed(session);
+  if (session.stage == SessionStage::kRelaying && session.flow[kUp].state == FlowState::kEnded &&
+      down.state == FlowState::kEnded) {
+    BeginClose(session);
+  }
+}
+
+void Engine::OnFramedTimer(Session& session) {
+  const Framer& framer = *session.observer->framer();
+  const bool quiet = framer.Quiet() && !HoldsRest(session.flow[kDown].state);
+  const int64_t nanos = quiet ? framer.QuietNanos() : session.options->idle_nanos;
+  const uint32_t deadline = session.active_tick + static_cast<uint32_t>(nanos / sys::kNanosPerMilli) + 1;
+  if (static_cast<int32_t>(deadline - TickOf(now_)) > 0) {
+    // A running exchange may end meanwhile, and the next one has less time to begin: looked at that often.
+    const uint32_t look = TickOf(now_) + static_cast<uint32_t>(framer.QuietNanos() / sys::kNanosPerMilli) + 1;
+    wheel_.Arm(SessionTimer(session), static_cast<int32_t>(deadline - look) < 0 ? deadline : look);
+    return;
+  }
+  if (quiet) {
+    CloseFramed(session);
+  } else if (session.flow[kDown].state != FlowState::kReading) {
+    return ForceClose(session, EndCode::kUnsentData, EndSide::kClient, 0);
+  } else {
+    SetReason(session, EndCode::kIdleTimeout, EndSide::kUpstream, 0);
+    FramedEnd(session, kDown, ETIMEDOUT);
+    wheel_.Arm(SessionTimer(session),
+               TickOf(now_) + static_cast<uint32_t>(session.options->linger_nanos / sys::kNanosPerMilli));
+  }
+  if (session.stage == SessionStage::kRelaying) SettleFramed(session);
+}
+
+void Engine::EndIdle() {
+  closing_idle_ = true;
+  for (uint32_t slot = 0; slot < table_.capacity(); ++slot) {
+    Session& session = table_.At(slot);
+    if (session.stage == SessionStage::kRelaying && session.framed) SettleFramed(session);
+  }
+}
+
+}  // namespace sluice::relay
