@@ -34,6 +34,8 @@ class AdmissionHandler {
     (void)client, (void)client_address;
     admission.Return();
   }
+  // A client that waits to speak is between two exchanges: a drain ends it at once.
+  virtual bool is_idle() const { return false; }
   // The budget that admissions come from; lives as long as the handler and all its sessions.
   virtual ConnectionBudget& budget() = 0;
 };

@@ -105,7 +105,7 @@ bool Engine::TailIsOver(Session& session, int index) {
   if (input == Transfer::Result::kSourceEnd && !to_be_reset) return true;
   if (!to_be_reset && wheel_.armed(SessionTimer(session))) return false;
   const uint32_t queued = SendQueueBytes(leg.fd.get());
-  if (queued < leg.linger_queue_bytes) session.active_tick = TickOf(now_);
+  if (queued < leg.linger_queue_bytes && queued > 0) session.active_tick = TickOf(now_);
   leg.linger_queue_bytes = queued;
   if (to_be_reset && queued == 0) return true;
   if (TickOf(now_) - session.active_tick < session.options->linger_nanos / sys::kNanosPerMilli) return false;
@@ -151,6 +151,7 @@ void Engine::Finish(Session& session) {
 void Engine::CloseLeg(Session& session, int index) {
   Leg& leg = session.leg[index];
   if (!leg.fd.valid()) return;
+  if (index == kUpstream && session.upstream_freed) return;  // the loop is letting go of it, for somebody else
   // FIN goes out now even where the loop holds the descriptor for another turn; a reset is close()'s to send.
   if (leg.close_kind == CloseKind::kReset) {
     sys::SetLingerReset(leg.fd.get());
@@ -168,8 +169,12 @@ void Engine::OnReleased(Session& session, uint8_t kind) {
   --session.watches;
   if (kind == kKindClient || kind == session.upstream_kind) {
     Leg& leg = session.leg[kind == kKindClient ? kClient : kUpstream];
-    leg.fd.reset();
     leg.watched = false;
+    if (kind != kKindClient && session.upstream_freed) {
+      session.observer->framer()->OnUpstreamFree(worker_, std::move(leg.fd));
+    } else if (kind != kKindClient || !session.returning) {
+      leg.fd.reset();
+    }
   } else if (session.connecting != nullptr) {
     OnAttemptReleased(session, kind);
   }
@@ -179,6 +184,7 @@ void Engine::OnReleased(Session& session, uint8_t kind) {
 void Engine::FreeIfReleased(Session& session) {
   if (session.stage != SessionStage::kReleasing || session.watches > 0) return;
   stats_.running.Add(-1);
+  if (session.returning && session.leg[kClient].fd.valid()) return GiveClientBack(session);
   table_.Free(session);
 }
 

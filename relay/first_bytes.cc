@@ -90,6 +90,12 @@ int64_t FirstBytes::NanosToNext(sys::MonotonicNanos now) const {
   return std::max<int64_t>(0, now_ - now_ % sys::kNanosPerMilli + ticks * sys::kNanosPerMilli - now);
 }
 
+void FirstBytes::EndIdle() {
+  for (uint32_t slot = 0; slot < slots_.size(); ++slot) {
+    if (slots_[slot]->phase == Phase::kWaiting && slots_[slot]->handler->is_idle()) LetGo(slot, Phase::kEnded);
+  }
+}
+
 void FirstBytes::EndAll() {
   for (uint32_t slot = 0; slot < slots_.size(); ++slot) {
     if (slots_[slot]->phase == Phase::kWaiting) LetGo(slot, Phase::kEnded);

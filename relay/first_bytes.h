@@ -43,6 +43,8 @@ class FirstBytes {
   int64_t NanosToNext(sys::MonotonicNanos now) const;
   // Closes every client that waits (shutdown).
   void EndAll();
+  // Closes those that wait between two exchanges (AdmissionHandler::is_idle).
+  void EndIdle();
 
   const FirstBytesStats& stats() const { return stats_; }
 

@@ -31,6 +31,7 @@ class PathPolicy {
   explicit PathPolicy(Mode mode) : mode_(mode), splicing_(mode == Mode::kAlways) {}
 
   bool splicing() const { return splicing_; }
+  bool may_splice() const { return mode_ != Mode::kNever; }
 
   // A copying read gave `bytes`, out of at most `asked_bytes`.
   void OnCopied(const SpliceOptions& options, int64_t bytes, int64_t asked_bytes) {

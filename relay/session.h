@@ -94,6 +94,9 @@ struct Session {
   uint8_t watches = 0;        // not yet released: while there are any, the slot stays
   bool reason_set = false;
   bool ready_listed = false;  // on the worker's ready list
+  bool framed = false;        // the observer has a framer, which is asked where messages end
+  bool returning = false;     // the client leaves as soon as it has everything (Framer::kReturn)
+  bool upstream_freed = false;  // the upstream goes to Framer::OnUpstreamFree once the loop has let go of it
 };
 
 static_assert(sizeof(Session) <= 320, "an idle relayed connection is promised 640 bytes in all");

@@ -10,6 +10,8 @@
 
 namespace sluice::relay {
 
+class Framer;
+
 // How the bytes of one direction went.
 enum class DataPath : uint8_t { kNone, kCopy, kSplice, kBoth };
 
@@ -55,6 +57,9 @@ class SessionObserver {
     (void)reason;
     return {};
   }
+
+  // Where messages end, if anybody has to know (framer.h): a part of this object. Always the same answer.
+  virtual Framer* framer() { return nullptr; }
 
   // RelayOptions::report_bytes_* were moved since the last such call. The report has the sums so far, no reason.
   virtual void OnProgress(const SessionReport& so_far) = 0;

@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "relay/framer.h"
 #include "relay/session.h"
 #include "sys/pipes/pipe_pool.h"
 
@@ -41,6 +44,7 @@ class Transfer {
     int64_t bytes = 0;       // taken from the source
     bool rest_left = false;  // the sink is blocked and the flow holds a rest
     int error = 0;           // errno, positive
+    Framer::Next next = Framer::Next::kGoOn;  // of a framed flow
   };
 
   struct Stats {
@@ -54,6 +58,14 @@ class Transfer {
 
   // Takes once from the source and gives to the sink. REQUIRES: the flow holds no rest, the sink is not blocked.
   Outcome Take(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options, int64_t now);
+
+  // The same for a session with a framer (framed_path.cc): what goes on is what the framer says.
+  Outcome TakeFramed(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options, Framer& framer, int direction,
+                     int64_t now);
+  // Shows the framer `bytes` (empty: what it holds itself) and gives the sink what it says.
+  Outcome Give(Flow& flow, Leg& sink, Framer& framer, int direction, absl::string_view bytes);
+  // Puts bytes behind those that the flow holds. False without memory, or when a pipe holds them.
+  [[nodiscard]] bool Append(Flow& flow, absl::string_view bytes);
 
   // Gives held bytes to the sink until all are gone (kTaken, rest_left false), it is blocked (kTaken, rest_left true),
   // or it fails.
@@ -75,11 +87,16 @@ class Transfer {
  private:
   Outcome Copy(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options);
   Outcome Splice(Flow& flow, std::unique_ptr<sys::Pipe> pipe, Leg& source, Leg& sink, const RelayOptions& options);
+  Outcome SpliceRaw(Flow& flow, std::unique_ptr<sys::Pipe> pipe, Leg& source, Leg& sink, const RelayOptions& options,
+                    Framer& framer, int direction, int64_t raw);
+  bool SplicesRaw(const Flow& flow, const Leg& source, const RelayOptions& options, int direction, int64_t raw) const;
+  Outcome ReadInto(Leg& source, int asked);
   Outcome DeliverBuffer(Flow& flow, Leg& sink);
   Outcome DeliverPipe(Flow& flow, Leg& sink);
   int ReadBytes(const Flow& flow, const RelayOptions& options) const;
   void Drop(Flow& flow, int64_t bytes);
 
+  std::string framed_;  // what a framer puts in place of what was read; empty between calls
   std::vector<char> buffer_ = std::vector<char>(kReadBytes);
   sys::PipePool pipes_;
   int64_t rest_bytes_ = 0;

@@ -18,7 +18,9 @@ Worker::Worker(int index, std::unique_ptr<sys::Loop> loop, const sys::Clock* clo
       first_bytes_(
           this, loop_.get(),
           [](uint32_t slot, uint32_t generation) { return Engine::MakeToken(slot, generation, kKindFirstBytes); },
-          now_) {}
+          now_) {
+  engine_.set_worker(this);
+}
 
 Worker::~Worker() = default;
 
@@ -107,6 +109,11 @@ void Worker::Admit(std::shared_ptr<AdmissionHandler> handler, sys::UniqueFd clie
   const int64_t nanos = handler->first_byte_nanos();
   if (nanos == 0) return handler->OnAdmitted(*this, std::move(client), std::move(address), std::move(admission));
   first_bytes_.Add(std::move(handler), std::move(client), std::move(address), std::move(admission), nanos);
+}
+
+void Worker::EndIdle() {
+  engine_.EndIdle();
+  first_bytes_.EndIdle();
 }
 
 void Worker::EndAll(EndCode code) {

@@ -76,6 +76,8 @@ class Worker {
              Admission admission);
   // Ends every session, and every client that has not spoken yet.
   void EndAll(EndCode code);
+  // Ends the clients that are between two exchanges; sessions that come there later end then.
+  void EndIdle();
   AcceptorSet& acceptors() { return acceptors_; }
   Engine& engine() { return engine_; }
   void Stop() { stopping_ = true; }
