@@ -42,6 +42,7 @@ void Engine::Adopt(Handoff handoff) {
   s.options = handoff.options;
   s.observer = std::move(handoff.observer);
   s.admission = std::move(handoff.admission);
+  s.framed = s.observer->framer() != nullptr;
   s.started = now_;
   s.active_tick = TickOf(now_);
   for (const int direction : {kUp, kDown}) {
@@ -146,6 +147,7 @@ bool Engine::PumpRest(Session& session, int direction) {
 }
 
 void Engine::Pump(Session& session, int direction) {
+  if (session.framed) return PumpFramed(session, direction);
   Flow& flow = session.flow[direction];
   Leg& source = session.leg[SourceOf(direction)];
   Leg& sink = session.leg[SinkOf(direction)];
@@ -262,6 +264,7 @@ void Engine::SinkBroke(Session& session, int direction, int error) {
 
 // After each batch of pumping: has one end to be followed by the other (-C), is the session over?
 void Engine::Settle(Session& session) {
+  if (session.framed) return SettleFramed(session);
   Flow& up = session.flow[kUp];
   Flow& down = session.flow[kDown];
   const bool up_ended = up.state == FlowState::kEnded;
@@ -336,6 +339,7 @@ void Engine::OnSessionTimer(Session& session) {
     case SessionStage::kDiscarding:
       return Discard(session);
     case SessionStage::kRelaying: {
+      if (session.framed) return OnFramedTimer(session);
       const uint32_t deadline = IdleDeadline(session);
       if (static_cast<int32_t>(deadline - TickOf(now_)) > 0) {
         wheel_.Arm(SessionTimer(session), deadline);
@@ -353,6 +357,7 @@ void Engine::OnSessionTimer(Session& session) {
 uint32_t Engine::IdleDeadline(const Session& session) const {
   const RelayOptions& options = *session.options;
   int64_t nanos = options.idle_nanos;
+  if (session.framed) nanos = std::min(nanos, session.observer->framer()->QuietNanos());
   // Under -C what follows an end is only the tail.
   if (OneHasEnded(session)) {
     nanos = std::min(nanos, options.half_close ? options.half_closed_idle_nanos : options.linger_nanos);

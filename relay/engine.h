@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "relay/connecting.h"
+#include "relay/framer.h"
 #include "relay/handoff.h"
 #include "relay/session_table.h"
 #include "relay/timer_wheel.h"
@@ -57,6 +58,9 @@ class Engine {
   Engine(sys::Loop* loop, sys::MonotonicNanos now);
   ~Engine();
 
+  // Whom framers are told of; null: nobody.
+  void set_worker(Worker* worker) { worker_ = worker; }
+
   // Starts a session. Whatever goes wrong, the observer hears of the end.
   void Adopt(Handoff handoff);
 
@@ -70,6 +74,8 @@ class Engine {
 
   // Ends every session: FIN both ways, recorded as kShutDown.
   void EndAll(EndCode code);
+  // Ends the sessions that are between two exchanges, now and from now on.
+  void EndIdle();
 
   int running() const { return table_.used(); }
   const EngineStats& stats() const { return stats_; }
@@ -105,6 +111,18 @@ class Engine {
   void Settle(Session& session);
   void MakeReady(Session& session);
 
+  // engine_framed.cc: sessions with a framer
+  void PumpFramed(Session& session, int direction);
+  void FramedEnd(Session& session, int direction, int error);
+  void GoOn(Session& session, int direction, Framer::Next next, int error);
+  void BecomePlain(Session& session);
+  void CloseFramed(Session& session);
+  void FreeUpstream(Session& session);
+  void ReturnClient(Session& session);
+  void GiveClientBack(Session& session);
+  void SettleFramed(Session& session);
+  void OnFramedTimer(Session& session);
+
   // engine_close.cc: ends
   void SetReason(Session& session, EndCode code, EndSide side, int error);
   void BeginClose(Session& session);
@@ -139,6 +157,8 @@ class Engine {
   std::vector<sys::Loop::Token> ready_;  // kind unused
   std::vector<sys::Loop::Token> ready_now_;
   std::vector<uint32_t> due_;
+  Worker* worker_ = nullptr;
+  bool closing_idle_ = false;
 };
 
 }  // namespace sluice::relay
