@@ -284,6 +284,7 @@ void Engine::Settle(Session& session) {
   if (!session.options->half_close && flow.state != FlowState::kFlushing && !has_more_to_say) {
     Step(session, other, FlowEvent::kSourceEnd);
     if (flow.state == FlowState::kEnded) return BeginClose(session);
+    TailMoved(session.leg[SinkOf(other)]);  // what later looks compare with
   }
   // The half-closed session has a shorter idle time.
   wheel_.Arm(SessionTimer(session), IdleDeadline(session));
@@ -340,12 +341,15 @@ void Engine::OnSessionTimer(Session& session) {
       return Discard(session);
     case SessionStage::kRelaying: {
       if (session.framed) return OnFramedTimer(session);
+      const TimerWheel::Id id = SessionTimer(session);
       const uint32_t deadline = IdleDeadline(session);
       if (static_cast<int32_t>(deadline - TickOf(now_)) > 0) {
-        wheel_.Arm(SessionTimer(session), deadline);
+        wheel_.Arm(id, deadline);
         return;
       }
       const bool is_tail = OneHasEnded(session) && !session.options->half_close;
+      const int tail = session.flow[kUp].state == FlowState::kEnded ? kDown : kUp;
+      if (is_tail && TailMoved(session.leg[SinkOf(tail)])) return ArmAfter(id, session.options->linger_nanos);
       return ForceClose(session, is_tail ? EndCode::kUnsentData : EndCode::kIdleTimeout, EndSide::kUs, 0);
     }
     case SessionStage::kFree:

@@ -127,6 +127,7 @@ class Engine {
   void SetReason(Session& session, EndCode code, EndSide side, int error);
   void BeginClose(Session& session);
   void Discard(Session& session);
+  static bool TailMoved(Leg& leg);
   bool TailIsOver(Session& session, int leg);
   Transfer::Result DiscardInput(Session& session, Leg& leg);
   void ForceClose(Session& session, EndCode code, EndSide side, int error);

@@ -95,6 +95,13 @@ void Engine::Discard(Session& session) {
   if (!wheel_.armed(SessionTimer(session))) ArmAfter(SessionTimer(session), next_look);
 }
 
+// Whether the leg's send queue has changed since the last look. The kernel tells of space only when a third of the
+// queue is free, which a slow reader may take longer for than LINGER.
+bool Engine::TailMoved(Leg& leg) {
+  const uint32_t before = std::exchange(leg.linger_queue_bytes, SendQueueBytes(leg.fd.get()));
+  return leg.linger_queue_bytes > 0 && leg.linger_queue_bytes != before;
+}
+
 // A leg that is to be closed goes on until its own end, one that is to be reset until it has taken the tail; either
 // until it has taken nothing of the tail for LINGER.
 bool Engine::TailIsOver(Session& session, int index) {
@@ -104,12 +111,10 @@ bool Engine::TailIsOver(Session& session, int index) {
   if (input == Transfer::Result::kSourceError) return true;
   if (input == Transfer::Result::kSourceEnd && !to_be_reset) return true;
   if (!to_be_reset && wheel_.armed(SessionTimer(session))) return false;
-  const uint32_t queued = SendQueueBytes(leg.fd.get());
-  if (queued < leg.linger_queue_bytes && queued > 0) session.active_tick = TickOf(now_);
-  leg.linger_queue_bytes = queued;
-  if (to_be_reset && queued == 0) return true;
+  if (TailMoved(leg)) session.active_tick = TickOf(now_);
+  if (to_be_reset && leg.linger_queue_bytes == 0) return true;
   if (TickOf(now_) - session.active_tick < session.options->linger_nanos / sys::kNanosPerMilli) return false;
-  if (queued > 0) {
+  if (leg.linger_queue_bytes > 0) {
     SetReason(session, EndCode::kUnsentData, index == kClient ? EndSide::kClient : EndSide::kUpstream, 0);
   }
   return true;

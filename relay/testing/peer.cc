@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include "sys/net/listen_socket.h"
@@ -141,7 +142,7 @@ void Peer::Work() {
     finished_ = true;
     shutdown(fd_.get(), SHUT_WR);
   }
-  if (!paused_) ReceiveSome();
+  if (!paused_) Take(std::numeric_limits<int64_t>::max());
 }
 
 void Peer::SendSome() {
@@ -163,11 +164,12 @@ void Peer::SendSome() {
   unsent_.erase(0, taken);
 }
 
-void Peer::ReceiveSome() {
+void Peer::Take(int64_t most_bytes) {
   char buffer[64 * 1024];
-  while (!saw_either()) {
-    const ssize_t n = recv(fd_.get(), buffer, sizeof buffer, 0);
+  while (!saw_either() && most_bytes > 0) {
+    const ssize_t n = recv(fd_.get(), buffer, static_cast<size_t>(std::min<int64_t>(sizeof buffer, most_bytes)), 0);
     if (n > 0) {
+      most_bytes -= n;
       received_.append(buffer, static_cast<size_t>(n));
     } else if (n == 0) {
       error_ = send_error_;

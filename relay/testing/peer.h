@@ -54,6 +54,8 @@ class Peer {
   void Close() { fd_.reset(); }
   // A reader that stalls.
   void PauseReading(bool paused) { paused_ = paused; }
+  // A paused reader takes at most so many bytes now.
+  void Take(int64_t most_bytes);
 
   void Work();
 
@@ -73,7 +75,6 @@ class Peer {
 
  private:
   void SendSome();
-  void ReceiveSome();
 
   sys::UniqueFd fd_;
   std::string unsent_;

@@ -50,17 +50,19 @@ TestSession& SessionHarness::Start(const StartArgs& args, const RelayOptions* op
   return session;
 }
 
-TestSession& SessionHarness::StartConnecting(SocketKind client_kind, std::vector<sys::SocketAddress> candidates,
-                                             const RelayOptions* options, const OutgoingOptions* outgoing) {
+TestSession& SessionHarness::StartConnecting(ConnectArgs args, const RelayOptions* options) {
   sessions_.push_back(std::make_unique<TestSession>());
   TestSession& session = *sessions_.back();
-  SocketPair client = MakeSocketPair(client_kind);
+  SocketPair client = MakeSocketPair(args.client);
   session.client = Peer(std::move(client.dialed));
   Handoff handoff;
   handoff.client = std::move(client.accepted);
-  handoff.client_is_tcp = client_kind != SocketKind::kUnix;
-  handoff.plan.candidates = std::move(candidates);
-  handoff.plan.outgoing = outgoing;
+  handoff.client_is_tcp = args.client != SocketKind::kUnix;
+  handoff.plan.candidates = std::move(args.candidates);
+  handoff.plan.outgoing = args.outgoing;
+  handoff.from_client = std::move(args.from_client);
+  session.record->answer_connected = std::move(args.answer_connected);
+  session.record->answer_not_connected = std::move(args.answer_not_connected);
   handoff.options = options;
   handoff.observer = std::make_unique<RecordingObserver>(session.record);
   engine_.Adopt(std::move(handoff));

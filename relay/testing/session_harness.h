@@ -15,8 +15,10 @@
 
 namespace sluice::relay::testing {
 
-// What an observer was told.
+// What an observer was told, and what it is to answer.
 struct Record {
+  std::string answer_connected = {};
+  std::string answer_not_connected = {};
   SessionReport report;  // of OnEnd
   int ends = 0;
   bool destroyed = false;
@@ -36,6 +38,8 @@ class RecordingObserver final : public SessionObserver {
   void OnConnectFailed(const sys::SocketAddress& upstream, int error) override {
     record_->failed.emplace_back(upstream, error);
   }
+  std::string AnswerConnected(int) override { return record_->answer_connected; }
+  std::string AnswerNotConnected(const EndReason&) override { return record_->answer_not_connected; }
   void OnProgress(const SessionReport& so_far) override { record_->progress.push_back(so_far); }
   void OnEnd(const SessionReport& report) override {
     record_->report = report;
@@ -77,8 +81,15 @@ class SessionHarness {
 
   TestSession& Start(const StartArgs& args, const RelayOptions* options);
   // The worker connects to the candidates; the test accepts.
-  TestSession& StartConnecting(SocketKind client, std::vector<sys::SocketAddress> candidates,
-                               const RelayOptions* options, const OutgoingOptions* outgoing = nullptr);
+  struct ConnectArgs {
+    SocketKind client = SocketKind::kIpv4;
+    std::vector<sys::SocketAddress> candidates = {};
+    const OutgoingOptions* outgoing = nullptr;
+    std::string from_client = {};
+    std::string answer_connected = {};
+    std::string answer_not_connected = {};
+  };
+  TestSession& StartConnecting(ConnectArgs args, const RelayOptions* options);
 
   // One turn; the number of events that it brought.
   int Turn(int64_t most_wait_nanos = sys::kNanosPerMilli);

@@ -1,0 +1,80 @@
+// Pipes are borrowed, and go back clean or not at all.
+
+#include <string>
+#include <vector>
+
+#include "relay/testing/loop_fixture.h"
+
+namespace sluice::relay::testing {
+namespace {
+
+class RelayPipesTest : public RelayLoopTest {
+ protected:
+  void SetUp() override {
+    RelayLoopTest::SetUp();
+    options_.splice.automatic = false;  // -s3
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Loops, RelayPipesTest, ::testing::ValuesIn(sys::testing::kLoopKinds),
+                         sys::testing::LoopKindName<::testing::TestParamInfo<sys::testing::LoopKind>>);
+
+TEST_P(RelayPipesTest, DirtyPipesAreNeverSeenByAnotherSession) {
+  for (int round = 0; round < 30; ++round) {
+    TestSession& dies = Start();
+    dies.client.PauseReading(true);
+    dies.upstream.Send("SECRET" + Bytes(100 + round, 9'000'000));
+    harness_->Settle();  // its pipe holds a rest
+    TestSession& lives = Start();
+    const std::string token = Bytes(200 + round, 50'000 + round);
+    lives.client.Send(token);
+    if (round % 2 == 0) {
+      dies.client.Reset();
+    } else {
+      dies.upstream.Close();
+      dies.client.Close();
+    }
+    ASSERT_TRUE(TurnUntil([&] { return lives.upstream.received().size() == token.size(); }));
+    lives.upstream.Send(token);
+    ASSERT_TRUE(TurnUntil([&] { return lives.client.received().size() == token.size(); }));
+    EXPECT_TRUE(lives.client.received() == token);
+    EXPECT_TRUE(lives.upstream.received() == token);
+    lives.client.Finish();
+    lives.upstream.Finish();
+    dies.upstream.Close();
+    ASSERT_TRUE(harness_->AllGone());
+  }
+  EXPECT_GT(harness_->engine().transfer().pipes().stats().dirty_closed, 0);
+}
+
+TEST_P(RelayPipesTest, IdleSessionsHoldNoPipe) {
+  std::vector<TestSession*> sessions;
+  for (int i = 0; i < 40; ++i) sessions.push_back(&Start());
+  for (TestSession* s : sessions) s->client.Send(Bytes(1, 300'000));
+  for (TestSession* s : sessions) {
+    ASSERT_TRUE(TurnUntil([&] { return s->upstream.received().size() == 300'000; }));
+  }
+  harness_->Settle();
+  const sys::PipePool& pipes = harness_->engine().transfer().pipes();
+  EXPECT_LE(pipes.idle(), sys::PipePool::kKept);
+  // Four sockets a session, pipes of two ends, and what the process has anyway.
+  EXPECT_LE(OpenDescriptors(), 40 * 4 + 2 * pipes.idle() + 12);
+}
+
+TEST_P(RelayPipesTest, FlowWithABlockedReaderKeepsOneAndGivesItBack) {
+  TestSession& s = Start();
+  s.client.PauseReading(true);
+  const std::string bytes = Bytes(2, 9'000'000);
+  s.upstream.Send(bytes);
+  harness_->Settle();
+  EXPECT_EQ(harness_->engine().transfer().pipes().idle(), 0);
+  s.client.PauseReading(false);
+  ASSERT_TRUE(TurnUntil([&] { return s.client.received().size() == bytes.size(); }));
+  EXPECT_TRUE(s.client.received() == bytes);
+  harness_->Settle();
+  EXPECT_GE(harness_->engine().transfer().pipes().idle(), 1);
+  EXPECT_EQ(harness_->engine().transfer().pipes().stats().dirty_closed, 0);
+}
+
+}  // namespace
+}  // namespace sluice::relay::testing
