@@ -146,6 +146,10 @@ void Engine::ConnectingOver(Session& session, EndCode code, EndSide side, int er
   for (Connecting::Attempt& attempt : session.connecting->attempts) {
     if (!attempt.pending) continue;
     attempt.pending = false;
+    // Whoever reads the log wants to know which address was silent.
+    if (code == EndCode::kConnectTimeout) {
+      session.observer->OnConnectFailed(session.connecting->plan.candidates[attempt.candidate], error);
+    }
     loop_->Release(attempt.watch);
   }
   session.framed = false;  // one answer, then the end
