@@ -17,6 +17,7 @@ class CommandLine(rig.Case):
               bad_backend=['--backend=kqueue', 'x.cfg'], no_workers=['--workers=0', 'x.cfg'],
               workers_in_words=['--workers=many', 'x.cfg'], negative_lameduck=['--lameduck=-1', 'x.cfg'],
               bad_drain=['--drain-timeout=soon', 'x.cfg'], check_of_nothing=['check'],
+              empty_name=[''], check_of_an_empty_name=['check', ''],
               check_of_two=['check', 'a.cfg', 'b.cfg'], bad_threads=['--handshake-threads=', 'x.cfg'])
     def test_usage_error_is_2_and_says_what_is_wrong(self, arguments):
         status, out, err = rig.run(*arguments)
@@ -98,14 +99,11 @@ class Check(rig.Case):
         self.assertLess(len(err), 100000, 'the complaint is readable')
         self.assertNotRegex(err, '[\x00-\x08\x0b-\x1f]', 'nothing of the file reaches the terminal raw')
 
-    @rig.over(absent='/no/such/place/x.cfg', folder='/tmp', empty_name='')
+    @rig.over(absent='/no/such/place/x.cfg', folder='/tmp')
     def test_unreadable_file_is_line_0(self, path):
         status, out, err = rig.run('check', path)
-        if path:
-            self.assertEqual((status, out), (1, ''))
-            self.assertRegex(err, r'(?m)^%s:0: error: ' % re.escape(path))
-        else:
-            self.assertIn(status, (1, 2))
+        self.assertEqual((status, out), (1, ''))
+        self.assertRegex(err, r'(?m)^%s:0: error: ' % re.escape(path))
 
     def test_file_that_may_not_be_read(self):
         folder = rig.scratch_folder()

@@ -443,6 +443,16 @@ def tcp_states(port):
     return states
 
 
+def tcp_counters(*names):
+    """Counters of this network namespace as nstat has them, TcpExt without its prefix: {name: value}."""
+    with open('/proc/net/netstat', encoding='ascii') as table:
+        lines = table.read().splitlines()
+    counters = {}
+    for head, values in zip(lines[::2], lines[1::2]):
+        counters.update(zip(head.split()[1:], (int(v) for v in values.split()[1:])))
+    return {name: counters.get(name) for name in names}
+
+
 def listeners(port):
     """The listening sockets of `port`; `receive_queue` is the length of the accept queue."""
     return [s for s in tcp_sockets() if s['state'] == 'LISTEN' and s['local_port'] == port]

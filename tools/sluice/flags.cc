@@ -84,6 +84,10 @@ absl::Status FinishWords(const std::vector<std::string>& words, Flags& flags) {
     return absl::InvalidArgumentError(
         absl::StrCat("one configuration is wanted, there are ", words.size(), ": ", words[0], " and ", words[1]));
   }
+  // A script's variable that was never set: not to be taken for the embedded default.
+  if (!words.empty() && words[0].empty()) {
+    return absl::InvalidArgumentError("the name of the configuration is empty; give a file, or - for standard input");
+  }
   if (!words.empty()) flags.config = words[0];
   if (flags.command == Flags::Command::kCheck && words.empty()) {
     return absl::InvalidArgumentError("check: a configuration is wanted: sluice check FILE (or - for standard input)");
