@@ -18,6 +18,12 @@ Worker::Worker(int index, std::unique_ptr<sys::Loop> loop, const sys::Clock* clo
       first_bytes_(
           this, loop_.get(),
           [](uint32_t slot, uint32_t generation) { return Engine::MakeToken(slot, generation, kKindFirstBytes); },
+          now_),
+      associations_(
+          loop_.get(),
+          [](uint32_t slot, uint32_t generation, int socket) {
+            return Engine::MakeToken(slot, generation, static_cast<uint8_t>(kKindAssociation + socket));
+          },
           now_) {
   engine_.set_worker(this);
 }
@@ -44,7 +50,8 @@ void Worker::Loop() {
 
 int64_t Worker::WaitNanos() const {
   int64_t wait = engine_.NanosToNext(now_);
-  for (const int64_t other : {acceptors_.NanosToNext(now_), first_bytes_.NanosToNext(now_)}) {
+  for (const int64_t other :
+       {acceptors_.NanosToNext(now_), first_bytes_.NanosToNext(now_), associations_.NanosToNext(now_)}) {
     if (wait < 0 || (other >= 0 && other < wait)) wait = other;
   }
   return wait;
@@ -56,15 +63,23 @@ void Worker::Turn() {
   stats_.turns.Increment();
   engine_.AdvanceTo(now_);
   first_bytes_.AdvanceTo(now_);
+  associations_.AdvanceTo(now_);
   for (const sys::Loop::Event& event : events) {
     const uint32_t slot = Engine::SlotOf(event.token);
     const uint32_t generation = Engine::GenerationOf(event.token);
-    switch (Engine::KindOf(event.token)) {
+    const uint8_t kind = Engine::KindOf(event.token);
+    switch (kind) {
       case kKindAcceptor:
         acceptors_.OnEvent(slot, generation, event.ready);
         break;
       case kKindFirstBytes:
         first_bytes_.OnEvent(slot, generation, event.ready);
+        break;
+      case kKindAssociation:
+      case kKindAssociation + 1:
+      case kKindAssociation + 2:
+      case kKindAssociation + 3:
+        associations_.OnEvent(slot, generation, kind - kKindAssociation, event.ready);
         break;
       default:
         engine_.OnEvent(event.token, event.ready);
@@ -73,8 +88,9 @@ void Worker::Turn() {
   HandleMail();
   if (resume_.load(std::memory_order_relaxed) && resume_.exchange(false)) acceptors_.Resume();
   engine_.RunReady();
+  associations_.RunReady();
   acceptors_.Run(now_);
-  running_.store(engine_.running(), std::memory_order_relaxed);
+  running_.store(engine_.running() + associations_.running(), std::memory_order_relaxed);
   const int64_t took = clock_->Now() - now_;
   now_ += took;
   if (took > kSlowTurnNanos) stats_.slow_turns.Increment();
@@ -101,7 +117,7 @@ void Worker::Adopt(Handoff handoff) {
   Worker* other = pool_ != nullptr ? pool_->LessLoaded(*this) : nullptr;
   if (other != nullptr) return other->Post(std::move(handoff));
   engine_.Adopt(std::move(handoff));
-  running_.store(engine_.running(), std::memory_order_relaxed);
+  running_.store(engine_.running() + associations_.running(), std::memory_order_relaxed);
 }
 
 void Worker::Admit(std::shared_ptr<AdmissionHandler> handler, sys::UniqueFd client, sys::SocketAddress address,
@@ -119,6 +135,7 @@ void Worker::EndIdle() {
 void Worker::EndAll(EndCode code) {
   engine_.EndAll(code);
   first_bytes_.EndAll();
+  associations_.EndAll(code);
 }
 
 void Worker::Deal(std::shared_ptr<AdmissionHandler> handler, sys::UniqueFd client, sys::SocketAddress address,

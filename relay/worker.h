@@ -10,6 +10,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "relay/acceptor.h"
+#include "relay/datagram/associations.h"
+#include "relay/datagram/datagram_stats.h"
 #include "relay/engine.h"
 #include "relay/first_bytes.h"
 #include "relay/handoff.h"
@@ -61,6 +63,7 @@ class Worker {
   const WorkerStats& stats() const { return stats_; }
   const EngineStats& engine_stats() const { return engine_.stats(); }
   const AcceptorStats& acceptor_stats() const { return acceptors_.stats(); }
+  const DatagramStats& datagram_stats() const { return associations_.stats(); }
 
   // --- The worker's own thread.
 
@@ -80,6 +83,7 @@ class Worker {
   void EndIdle();
   AcceptorSet& acceptors() { return acceptors_; }
   Engine& engine() { return engine_; }
+  Associations& associations() { return associations_; }
   void Stop() { stopping_ = true; }
   sys::MonotonicNanos now() const { return now_; }
   const sys::ThreadRole& role() const ABSL_LOCK_RETURNED(role_) { return role_; }
@@ -87,6 +91,8 @@ class Worker {
   // Tokens of acceptors, kept apart from those of sessions by their kind.
   static constexpr uint8_t kKindAcceptor = 0xf0;
   static constexpr uint8_t kKindFirstBytes = 0xf1;
+  static constexpr uint8_t kKindAssociation = 0xe0;  // + which of its sockets
+  static_assert(kKindAssociation > Engine::kKindLast);
   static constexpr sys::Loop::Token AcceptorToken(uint32_t index, uint32_t generation) {
     return Engine::MakeToken(index, generation, kKindAcceptor);
   }
@@ -124,6 +130,7 @@ class Worker {
   Engine engine_;
   AcceptorSet acceptors_;
   FirstBytes first_bytes_;
+  Associations associations_;
   std::vector<Message> mail_;
   bool stopping_ = false;
 };

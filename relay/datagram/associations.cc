@@ -1,0 +1,360 @@
+#include "relay/datagram/associations.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "relay/datagram/udp_socket.h"
+#include "relay/session_table.h"
+#include "sys/base/errno_or.h"
+#include "sys/net/socket_options.h"
+
+namespace sluice::relay {
+
+Associations::Associations(sys::Loop* loop, TokenMaker make_token, sys::MonotonicNanos now)
+    : loop_(loop), make_token_(make_token), now_(now), wheel_(TickOf(now)) {}
+
+Associations::~Associations() = default;
+
+Associations::Association* Associations::Find(uint32_t slot, uint32_t generation) {
+  if (slot >= associations_.size()) return nullptr;
+  Association& association = *associations_[slot];
+  return association.used && association.generation == generation ? &association : nullptr;
+}
+
+Associations::Association* Associations::Allocate() {
+  if (receive_ == nullptr) {
+    receive_ = std::make_unique<ReceiveBatch>();
+    send_ = std::make_unique<SendBatch>(&stats_);
+  }
+  if (free_.empty()) {
+    free_.push_back(static_cast<uint32_t>(associations_.size()));
+    associations_.push_back(std::make_unique<Association>());
+    associations_.back()->slot = free_.back();
+    wheel_.Reserve(static_cast<uint32_t>(associations_.size()));
+  }
+  Association& association = *associations_[free_.back()];
+  free_.pop_back();
+  association.used = true;
+  return &association;
+}
+
+void Associations::Adopt(AssociationHandoff handoff) {
+  Association& association = *Allocate();
+  ++running_;
+  stats_.running.Add(1);
+  association.report.started = now_;
+  association.active_tick = TickOf(now_);
+  association.handoff = std::move(handoff);
+  wheel_.Arm(association.slot, IdleDeadline(association));
+  if (!Watch(association, kControl, std::move(association.handoff.control))) return;
+  Watch(association, kClient, std::move(association.handoff.client_socket));
+}
+
+// False: the association is over.
+bool Associations::Watch(Association& association, int which, sys::UniqueFd fd) {
+  Socket& socket = association.sockets[which];
+  socket.fd = std::move(fd);
+  const int64_t watch = loop_->Watch(socket.fd.get(), make_token_(association.slot, association.generation, which),
+                                     sys::Loop::Interest::kRead);
+  if (watch < 0) {
+    socket.fd.reset();
+    End(association, EndCode::kNoResources, EndSide::kUs, static_cast<int>(-watch));
+    return false;
+  }
+  socket.watch = static_cast<sys::Loop::WatchId>(watch);
+  socket.watched = true;
+  ++association.watches;
+  return true;
+}
+
+void Associations::OnEvent(uint32_t slot, uint32_t generation, int which, uint16_t ready) {
+  Association* found = Find(slot, generation);
+  if (found == nullptr) return;
+  Association& association = *found;
+  Socket& socket = association.sockets[which];
+  if ((ready & sys::Loop::kReleased) != 0) {
+    socket.fd.reset();
+    socket.watched = false;
+    --association.watches;
+    return FreeIfReleased(association);
+  }
+  if (association.ending) return;
+  // An error of a UDP socket is read like a datagram; that of the control connection is its end.
+  socket.readable = true;
+  Pump(association);
+}
+
+// Reads what there is, control first: nothing is relayed for a client that is gone.
+void Associations::Pump(Association& association) {
+  if (association.sockets[kControl].readable) ReadControl(association);
+  if (association.ending) return;
+  bool more = ReadClient(association);
+  for (const int which : {kUpstream4, kUpstream6}) more = ReadUpstream(association, which) || more;
+  if (more) MakeReady(association);
+}
+
+// Bytes there have no meaning and are thrown away.
+void Associations::ReadControl(Association& association) {
+  Socket& socket = association.sockets[kControl];
+  char buffer[512];
+  for (int reads = 0; reads < kReceivesPerTurn; ++reads) {
+    const ssize_t count = recv(socket.fd.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    if (count > 0 || (count < 0 && errno == EINTR)) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      socket.readable = false;
+      return;
+    }
+    if (count == 0) return End(association, EndCode::kFinished, EndSide::kClient, 0);
+    return End(association, EndCode::kReadFailed, EndSide::kClient, errno);
+  }
+  MakeReady(association);
+}
+
+// True: there may be more.
+bool Associations::ReadClient(Association& association) {
+  Socket& socket = association.sockets[kClient];
+  for (int calls = 0; socket.readable; ++calls) {
+    if (calls == kReceivesPerTurn) return true;
+    stats_.receive_calls.Increment();
+    const int count = receive_->Receive(socket.fd.get());
+    // The call would have gone on if there were more; what comes now is told by another event.
+    if (count >= 0 && count < ReceiveBatch::kMessages) socket.readable = false;
+    if (count <= 0) continue;
+    receive_->ForEach(
+        [&](absl::string_view datagram, const sys::SocketAddress& from) { FromClient(association, datagram, from); });
+    send_->Flush();
+  }
+  return false;
+}
+
+bool Associations::ReadUpstream(Association& association, int which) {
+  Socket& socket = association.sockets[which];
+  const int client = association.sockets[kClient].fd.get();
+  for (int calls = 0; socket.readable; ++calls) {
+    if (calls == kReceivesPerTurn) return true;
+    stats_.receive_calls.Increment();
+    const int count = receive_->Receive(socket.fd.get());
+    // The call would have gone on if there were more; what comes now is told by another event.
+    if (count >= 0 && count < ReceiveBatch::kMessages) socket.readable = false;
+    if (count <= 0) continue;
+    receive_->ForEach([&](absl::string_view datagram, const sys::SocketAddress& from) {
+      stats_.received.Increment();
+      char header[AssociationObserver::kMostHeaderBytes];
+      const size_t size = association.handoff.observer->Seal(from, header);
+      association.report.bytes_from_upstream += static_cast<int64_t>(datagram.size());
+      association.active_tick = TickOf(now_);
+      send_->Add(client, {}, absl::string_view(header, size), datagram);
+    });
+    send_->Flush();
+  }
+  return false;
+}
+
+bool Associations::IsTheClient(Association& association, const sys::SocketAddress& from) {
+  sys::SocketAddress& client = association.handoff.client;
+  if (association.locked) return from == client;
+  if (client.family() != sys::AddressFamily::kNone) {
+    client.set_port(from.port());
+    if (!(from == client)) return false;
+  }
+  client = from;
+  association.locked = true;
+  sockaddr_storage storage;
+  const socklen_t length = client.ToSockaddr(storage);
+  // Others are refused by the kernel from now on; what they have sent before is not.
+  connect(association.sockets[kClient].fd.get(), reinterpret_cast<const sockaddr*>(&storage), length);
+  return true;
+}
+
+void Associations::FromClient(Association& association, absl::string_view datagram, const sys::SocketAddress& from) {
+  stats_.received.Increment();
+  if (!IsTheClient(association, from)) return stats_.dropped_foreign.Increment();
+  const absl::string_view last = association.last_header;
+  if (!last.empty() && datagram.substr(0, last.size()) == last && now_ - association.last_at < kSameNanos) {
+    return SendTo(association, association.last_to, datagram.substr(last.size()));
+  }
+  const AssociationObserver::Opened opened = association.handoff.observer->Open(datagram);
+  switch (opened.to) {
+    case AssociationObserver::Opened::To::kNowhere:
+      return stats_.dropped_malformed.Increment();
+    case AssociationObserver::Opened::To::kName:
+      return Ask(association, opened, datagram);
+    case AssociationObserver::Opened::To::kAddress:
+      break;
+  }
+  if (!Met(association, opened.address, "")) return stats_.dropped_denied.Increment();
+  association.last_header.assign(datagram.data(), opened.header_bytes);
+  association.last_to = opened.address;
+  association.last_at = now_;
+  SendTo(association, opened.address, datagram.substr(opened.header_bytes));
+}
+
+void Associations::Ask(Association& association, const AssociationObserver::Opened& opened,
+                       absl::string_view datagram) {
+  const absl::string_view payload = datagram.substr(opened.header_bytes);
+  for (Question& question : association.questions) {
+    if (question.name == opened.name && question.port == opened.port) return Park(question, payload);
+  }
+  if (association.questions.size() >= kMostQuestions) return stats_.dropped_parked.Increment();
+  const DatagramTicket ticket{association.slot, association.generation, association.next_question};
+  const std::optional<sys::SocketAddress> address =
+      association.handoff.observer->Resolve(opened.name, opened.port, ticket);
+  if (!address.has_value()) {
+    Question question;
+    question.id = association.next_question++;
+    question.name = std::string(opened.name);
+    question.port = opened.port;
+    Park(question, payload);
+    association.questions.push_back(std::move(question));
+    return;
+  }
+  if (!address->is_ip() || !Met(association, *address, opened.name)) return stats_.dropped_denied.Increment();
+  association.last_header.assign(datagram.data(), opened.header_bytes);
+  association.last_to = *address;
+  association.last_at = now_;
+  SendTo(association, *address, payload);
+}
+
+void Associations::Park(Question& question, absl::string_view payload) {
+  if (question.parked.size() >= kMostParked || question.parked_bytes + payload.size() > kMostParkedBytes) {
+    return stats_.dropped_parked.Increment();
+  }
+  question.parked.emplace_back(payload);
+  question.parked_bytes += payload.size();
+}
+
+void Associations::Resolved(const DatagramTicket& ticket, const sys::SocketAddress& address) {
+  Association* found = Find(ticket.slot, ticket.generation);
+  if (found == nullptr || found->ending) return;
+  Association& association = *found;
+  const auto asked = std::find_if(association.questions.begin(), association.questions.end(),
+                                  [&](const Question& question) { return question.id == ticket.question; });
+  if (asked == association.questions.end()) return;
+  const Question question = std::move(*asked);
+  association.questions.erase(asked);
+  if (!address.is_ip() || !Met(association, address, question.name)) {
+    return stats_.dropped_denied.Add(static_cast<int64_t>(question.parked.size()));
+  }
+  for (const std::string& payload : question.parked) SendTo(association, address, payload);
+  send_->Flush();
+}
+
+// Whether the destination may be sent to; the layer above is asked once for each.
+bool Associations::Met(Association& association, const sys::SocketAddress& to, absl::string_view name) {
+  if (!association.handoff.admit_each) {
+    association.first_met = association.first_met || association.handoff.observer->Admit(to, name);
+    return association.first_met;
+  }
+  if (association.met == nullptr) association.met = std::make_unique<absl::flat_hash_set<sys::SocketAddress>>();
+  if (association.met->contains(to)) return true;
+  if (!association.handoff.observer->Admit(to, name)) return false;
+  if (association.met->size() >= kMostMet) association.met->clear();
+  association.met->insert(to);
+  return true;
+}
+
+// The payload must stay where it is until the batch is flushed.
+void Associations::SendTo(Association& association, const sys::SocketAddress& to, absl::string_view payload) {
+  const int fd = UpstreamSocket(association, to.family());
+  if (fd < 0) return stats_.dropped_no_resource.Increment();
+  association.active_tick = TickOf(now_);
+  association.report.bytes_from_client += static_cast<int64_t>(payload.size());
+  send_->Add(fd, to, "", payload);
+}
+
+// The socket towards this family, opened now if need be; -1 when it cannot be had.
+int Associations::UpstreamSocket(Association& association, sys::AddressFamily family) {
+  if (association.ending) return -1;
+  const int which = family == sys::AddressFamily::kIpv6 ? kUpstream6 : kUpstream4;
+  if (association.sockets[which].fd.valid()) return association.sockets[which].fd.get();
+  sys::ErrnoOr<sys::UniqueFd> fd = OpenOutgoingUdpSocket(family, association.handoff.outgoing);
+  if (!fd.ok()) return -1;
+  if (!Watch(association, which, *std::move(fd))) return -1;
+  return association.sockets[which].fd.get();
+}
+
+void Associations::End(Association& association, EndCode code, EndSide side, int error) {
+  if (association.ending) return;
+  association.ending = true;
+  wheel_.Disarm(association.slot);
+  send_->Flush();
+  association.report.reason = {code, side, error};
+  association.report.ended = now_;
+  association.handoff.observer->OnEnd(association.report);
+  for (Socket& socket : association.sockets) {
+    if (socket.watched) loop_->Release(socket.watch);
+  }
+  // FIN goes out now, even where the loop holds the descriptor for another turn.
+  if (association.sockets[kControl].fd.valid()) shutdown(association.sockets[kControl].fd.get(), SHUT_WR);
+  FreeIfReleased(association);
+}
+
+void Associations::FreeIfReleased(Association& association) {
+  if (!association.ending || association.watches > 0) return;
+  const uint32_t slot = association.slot;
+  const uint32_t generation = (association.generation + 1) & SessionTable::kGenerationMask;
+  // The place in the budget is given back while the observer still holds what the budget belongs to.
+  association.handoff.admission.Return();
+  association = Association();
+  association.slot = slot;
+  association.generation = generation;
+  free_.push_back(slot);
+  --running_;
+  stats_.running.Add(-1);
+}
+
+void Associations::MakeReady(Association& association) {
+  if (association.ready_listed) return;
+  association.ready_listed = true;
+  ready_.push_back(uint64_t{association.generation} << 32 | association.slot);
+}
+
+void Associations::RunReady() {
+  if (ready_.empty()) return;
+  ready_now_.swap(ready_);
+  for (const uint64_t key : ready_now_) {
+    Association* association = Find(static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32));
+    if (association == nullptr) continue;
+    association->ready_listed = false;
+    if (!association->ending) Pump(*association);
+  }
+  ready_now_.clear();
+}
+
+void Associations::AdvanceTo(sys::MonotonicNanos now) {
+  now_ = now;
+  due_.clear();
+  wheel_.Advance(TickOf(now), due_);
+  for (const uint32_t slot : due_) {
+    Association& association = *associations_[slot];
+    if (!association.used || association.ending) continue;
+    const uint32_t deadline = IdleDeadline(association);
+    if (static_cast<int32_t>(deadline - TickOf(now_)) > 0) {
+      wheel_.Arm(slot, deadline);
+    } else {
+      End(association, EndCode::kIdleTimeout, EndSide::kUs, 0);
+    }
+  }
+}
+
+uint32_t Associations::IdleDeadline(const Association& association) const {
+  return association.active_tick + static_cast<uint32_t>(association.handoff.idle_nanos / sys::kNanosPerMilli) + 1;
+}
+
+int64_t Associations::NanosToNext(sys::MonotonicNanos now) const {
+  if (!ready_.empty()) return 0;
+  const int64_t ticks = wheel_.TicksToNext();
+  if (ticks < 0) return -1;
+  return std::max<int64_t>(0, now_ - now_ % sys::kNanosPerMilli + ticks * sys::kNanosPerMilli - now);
+}
+
+void Associations::EndAll(EndCode code) {
+  for (const std::unique_ptr<Association>& association : associations_) {
+    if (association->used) End(*association, code, EndSide::kUs, 0);
+  }
+}
+
+}  // namespace sluice::relay
