@@ -127,6 +127,13 @@ class ReportTest(unittest.TestCase):
         self.assertEqual([r["cpu_per_unit"] for r in read], [10e-6, 11e-6, 12e-6])
         self.assertEqual(report.tables(read), report.tables(rows))
 
+    def test_rounds_of_two_sessions_stay_apart(self):
+        files = [({"steer": "rps"}, [self.row("haproxy", n, 1e-6) for n in range(2)]) for _ in range(2)]
+        self.assertEqual([row["round"] for row in table.together(files)], [0, 1, 2, 3])
+        files[1][0]["steer"] = "none"
+        with self.assertRaisesRegex(ValueError, "none and rps"):
+            table.together(files)
+
     def test_verdicts(self):
         self.assertEqual(goals.verdict(None, 1.1), "not measured")
         self.assertEqual(goals.verdict((1.0, (0.9, 1.1), 10), 1.1), "met")

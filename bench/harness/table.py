@@ -40,3 +40,16 @@ def read(path):
         for raw in csv.DictReader(file):
             rows.append({k: (v if k in _TEXT else float(v)) if v != "" else None for k, v in raw.items()})
     return about, rows
+
+
+def together(files):
+    """The rows of several (about, rows), their rounds kept apart: only runs of one session make a pair."""
+    steering = {about.get("steer") for about, _ in files}
+    if len(steering) > 1:
+        raise ValueError(f"runs with receive steering {' and '.join(sorted(map(str, steering)))} are not of one kind")
+    rows = []
+    first = 0
+    for _, part in files:
+        rows += [{**row, "round": row["round"] + first} for row in part]
+        first = 1 + max((row["round"] for row in rows), default=-1)
+    return rows
