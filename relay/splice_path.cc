@@ -33,7 +33,9 @@ Transfer::Outcome Transfer::Splice(Flow& flow, std::unique_ptr<sys::Pipe> pipe, 
   const int64_t got = pipe->FillFrom(source.fd.get(), most);
   if (got <= 0) {
     pipes_.Put(std::move(pipe));
-    if (got == 0) return {.result = Result::kSourceEnd};
+    // Before an urgent byte with the end behind it splice(2) says 0, and no event may have told of the byte yet:
+    // recv(2) takes it, or says 0 as well.
+    if (got == 0) return source.is_tcp ? Copy(flow, source, sink, options) : Outcome{.result = Result::kSourceEnd};
     if (got == -EAGAIN) {
       // splice(2) stops at an urgent byte and says EAGAIN there, too: recv(2) takes it.
       if (source.urgent_seen) return Copy(flow, source, sink, options);
