@@ -28,6 +28,13 @@ bool SharesWithOthers(const ServiceOptions& options) {
                      });
 }
 
+// Two addresses on which the kernel lets sockets listen side by side only if all have SO_REUSEPORT.
+bool Overlap(const sys::SocketAddress& a, const sys::SocketAddress& b) {
+  if (a.is_unix()) return a == b;
+  if (!b.is_ip() || a.family() != b.family() || a.port() != b.port() || a.port() == 0) return false;
+  return a == b || a.is_any() || b.is_any();
+}
+
 }  // namespace
 
 std::string DescribeService(const ServiceOptions& options, const sys::SocketAddress& address) {
@@ -35,8 +42,17 @@ std::string DescribeService(const ServiceOptions& options, const sys::SocketAddr
                       options.location.line, ")");
 }
 
-bool ListenerSet::IsListening(const sys::SocketAddress& bound) const {
-  return std::any_of(running_.begin(), running_.end(), [&](const auto& listener) { return listener->bound == bound; });
+Listener::~Listener() {
+  if (!sockets.empty()) sys::RemoveUnixSocket(bound);
+}
+
+ListenerSet::~ListenerSet() {
+  for (const auto& listener : running_) sys::RemoveUnixSocket(listener->bound);
+}
+
+bool ListenerSet::IsListening(const sys::SocketAddress& address) const {
+  return std::any_of(running_.begin(), running_.end(),
+                     [&](const auto& listener) { return Overlap(listener->bound, address); });
 }
 
 absl::StatusOr<ListenerPlan> ListenerSet::Plan(const Snapshot& snapshot) {
@@ -78,12 +94,13 @@ absl::StatusOr<ListenerPlan> ListenerSet::Plan(const Snapshot& snapshot) {
 absl::Status ListenerSet::Open(const ServiceOptions& options, const ListenerPlan& plan, Listener& listener) {
   sys::ListenOptions listen = ListenOptionsOf(options, workers_->size(), options.listen);
   const bool unix_socket = options.listen.is_unix();
-  const bool shared_with_us =
-      options.listen.port() != 0 &&
-      (IsListening(options.listen) ||
-       std::any_of(plan.entries.begin(), plan.entries.end(),
-                   [&](const ListenerPlan::Entry& entry) { return entry.listener->configured == options.listen; }));
-  if (unix_socket && shared_with_us) return absl::AlreadyExistsError("a unix socket cannot be shared by two services");
+  // Ours may overlap (the more specific address wins): a reload can move a service from one address to all of them. The
+  // probe would find our own sockets; it looked for those of others when these were opened.
+  const bool shared_with_us = IsListening(options.listen) ||
+                              std::any_of(plan.entries.begin(), plan.entries.end(),
+                                          [&](const auto& e) { return Overlap(e.listener->bound, options.listen); });
+  if (unix_socket && shared_with_us)
+    return absl::AlreadyExistsError("another service listens there: give it a path of its own");
   sys::UniqueFd holder;
   if (!unix_socket && !shared_with_us && !(SharesWithOthers(options) && options.listen.port() != 0)) {
     absl::StatusOr<sys::ListenProbe> probe = sys::ProbeListenAddress(listen);

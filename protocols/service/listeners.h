@@ -31,8 +31,13 @@ struct Listener {
   relay::AcceptorSet::Id id = 0;
   std::shared_ptr<relay::ConnectionBudget> budget;
 
-  // Open and not yet given to the workers; empty afterwards.
+  // Open and not yet given to the workers; empty afterwards. With them goes the path of a unix socket.
   std::vector<sys::UniqueFd> sockets;
+
+  Listener() = default;
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  ~Listener();
 };
 
 // The listeners that a new configuration wants, beside those that run: nothing has changed yet, except that new sockets
@@ -56,6 +61,8 @@ class ListenerSet {
  public:
   // `workers` must outlive this object.
   explicit ListenerSet(relay::WorkerPool* workers) : workers_(workers) {}
+  // Without CloseAll() (a start that failed): no path of a unix socket stays behind.
+  ~ListenerSet();
 
   // Errors name the service, its place in the configuration, and the address.
   absl::StatusOr<ListenerPlan> Plan(const Snapshot& snapshot);
@@ -68,7 +75,9 @@ class ListenerSet {
   void CloseAll();
   // Listeners that are being closed and still have sockets open.
   int closing() const { return closing_->load(); }
-  bool IsListening(const sys::SocketAddress& bound) const;
+  // Something listens on the port that sockets on `address` would share or overlap: on the same address, or one of them
+  // on all addresses of the family.
+  bool IsListening(const sys::SocketAddress& address) const;
 
  private:
   absl::Status Open(const ServiceOptions& options, const ListenerPlan& plan, Listener& listener);
