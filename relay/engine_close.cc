@@ -137,6 +137,11 @@ Transfer::Result Engine::DiscardInput(Session& session, Leg& leg) {
 
 void Engine::ForceClose(Session& session, EndCode code, EndSide side, int error) {
   SetReason(session, code, side, error);
+  // There is no time for the tail, but an abort must not look like an end.
+  for (const int index : {kClient, kUpstream}) {
+    Leg& leg = session.leg[index];
+    if (session.leg[1 - index].is_gone && leg.state != LegState::kBroken) leg.close_kind = CloseKind::kReset;
+  }
   Finish(session);
 }
 
