@@ -82,7 +82,7 @@ class FirstBytesTest : public ::testing::TestWithParam<sys::Backend> {
     pool_->at(0).Run([shared, recorder = recorder_](Worker& worker) {
       ASSERT_EQ(worker.acceptors().Add(1, std::move(*shared), recorder, false), 0);
     });
-    pool_->Start();
+    ASSERT_TRUE(pool_->Start().ok());
   }
 
   sys::UniqueFd Connect() {

@@ -1,8 +1,10 @@
 #include "relay/worker_pool.h"
 
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sys/base/errno_status.h"
 
 namespace sluice::relay {
 
@@ -23,15 +25,23 @@ absl::StatusOr<std::unique_ptr<WorkerPool>> WorkerPool::Create(int count, const 
 
 WorkerPool::~WorkerPool() { Stop(); }
 
-void WorkerPool::Start() {
+absl::Status WorkerPool::Start() {
   for (int i = 0; i < size(); ++i) {
-    threads_.emplace_back([this, i] {
-      sys::NameThisThread(absl::StrCat("worker-", i));
-      // A mask that has changed since it was read is no reason not to run.
-      if (!cpus_.empty()) sys::PinThisThread(cpus_[i]).IgnoreError();
-      workers_[i]->Loop();
-    });
+    try {
+      threads_.emplace_back([this, i] { RunWorker(i); });
+    } catch (const std::system_error& error) {  // std::thread has no other way to say it
+      Stop();
+      return sys::ErrnoStatus(error.code().value(), absl::StrCat("start the thread of worker ", i, " of ", size()));
+    }
   }
+  return absl::OkStatus();
+}
+
+void WorkerPool::RunWorker(int index) {
+  sys::NameThisThread(absl::StrCat("worker-", index));
+  // A mask that has changed since it was read is no reason not to run.
+  if (!cpus_.empty()) sys::PinThisThread(cpus_[index]).IgnoreError();
+  workers_[index]->Loop();
 }
 
 void WorkerPool::Stop() {

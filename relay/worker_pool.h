@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "relay/worker.h"
 #include "sys/loop/loop_probe.h"
@@ -28,7 +29,8 @@ class WorkerPool {
                                                             std::vector<std::string>* notes);
   ~WorkerPool();
 
-  void Start();
+  // An error when the system gives no thread; those that were started have ended again.
+  absl::Status Start();
   // Ends all threads after their current turn and waits for them. Sessions that still run are destroyed without a word:
   // drain first.
   void Stop();
@@ -51,6 +53,8 @@ class WorkerPool {
 
  private:
   WorkerPool() = default;
+
+  void RunWorker(int index);
 
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::thread> threads_;

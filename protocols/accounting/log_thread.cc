@@ -7,11 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "protocols/accounting/log_loop.h"
 #include "protocols/accounting/log_queue.h"
+#include "sys/base/errno_status.h"
 
 namespace sluice::accounting {
 namespace {
@@ -42,8 +44,12 @@ LogThread::LogThread(Options options) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([loop = loop_] { loop->Run(); });
-  pthread_setname_np(thread_.native_handle(), "log");
+  try {
+    thread_ = std::thread([loop = loop_] { loop->Run(); });
+    pthread_setname_np(thread_.native_handle(), "log");
+  } catch (const std::system_error& error) {  // std::thread has no other way to say it
+    status_ = sys::ErrnoStatus(error.code().value(), "start the log's thread");
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

@@ -78,6 +78,9 @@ class LogThread {
   // Stop().
   ~LogThread();
 
+  // An error when the system gave no thread: nothing will be written.
+  absl::Status status() const { return status_; }
+
   // Opens the target (a file is created) and makes a channel. A file that cannot be opened is an error that names it; a
   // FIFO without a reader or an absent syslog is not, since those may come later.
   //
@@ -99,6 +102,7 @@ class LogThread {
  private:
   std::shared_ptr<LogLoop> loop_;
   std::thread thread_;
+  absl::Status status_;
 };
 
 }  // namespace sluice::accounting

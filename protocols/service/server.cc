@@ -64,6 +64,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(ServerOptions options) {
   accounting::LogThread::Options log;
   log.complain = [say = o.say](absl::string_view line) { say(std::string(line)); };
   server->log_ = std::make_unique<accounting::LogThread>(std::move(log));
+  if (absl::Status status = server->log_->status(); !status.ok()) return status;
   server->listeners_ = std::make_unique<ListenerSet>(server->workers_.get());
   return server;
 }
@@ -162,7 +163,7 @@ absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::stri
   return absl::OkStatus();
 }
 
-void Server::Start() { workers_->Start(); }
+absl::Status Server::Start() { return workers_->Start(); }
 
 void Server::SayIfGrown(int64_t now, int64_t& seen, const std::string& what) {
   if (now > seen) options_.say(absl::StrCat(what, " (", now - seen, " times in the last second)"));

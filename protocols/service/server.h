@@ -52,8 +52,8 @@ class Server {
   // service.
   absl::Status Apply(std::unique_ptr<Snapshot> snapshot, std::vector<std::string>* listening);
 
-  // Starts the workers: clients are served from here on.
-  void Start();
+  // Starts the workers: clients are served from here on. An error when the system gives no threads.
+  absl::Status Start();
 
   // Once a second: says what the operator should know of the last one (descriptors short, maxconn reached, slow turns),
   // a line each.

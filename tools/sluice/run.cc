@@ -142,7 +142,7 @@ class Runner {
       if (absl::Status status = sys::WritePidFile(process_.pidfile); !status.ok()) return status;
     }
     if (absl::Status status = DropPrivileges(process_); !status.ok()) return status;
-    server_->Start();
+    if (absl::Status status = server_->Start(); !status.ok()) return status;
     for (const std::string& line : listening) Say(line);
     Say("ready");
     if (daemon_.has_value()) daemon_->Ready();
