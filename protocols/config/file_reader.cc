@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,14 +32,24 @@ std::string InsideChroot(const std::string& path, absl::string_view prefix) {
   return path.substr(prefix.size());
 }
 
+bool IsFifo(int fd) {
+  struct stat file;
+  return fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> SystemFileReader::Read(const std::string& path, size_t limit_bytes) {
   sys::UniqueFd opened;
   int fd = STDIN_FILENO;
   if (path != "-") {
-    opened = sys::UniqueFd(::open(InsideChroot(path, chroot_prefix_).c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    const bool may_wait = fifos_ == Fifos::kWait;
+    opened = sys::UniqueFd(::open(InsideChroot(path, chroot_prefix_).c_str(),
+                                  O_RDONLY | O_CLOEXEC | O_NOCTTY | (may_wait ? 0 : O_NONBLOCK)));
     if (!opened.valid()) return ReadError(errno);
+    if (!may_wait && IsFifo(opened.get())) {
+      return absl::FailedPreconditionError("it is a pipe, whose text was read once and is gone");
+    }
     fd = opened.get();
   }
   std::string text;

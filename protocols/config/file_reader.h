@@ -30,15 +30,22 @@ class FileReader {
 // Inside a chroot the paths of the configuration are still those of the world outside: `chroot_prefix`, when not empty,
 // is cut from the beginning of a path that lies under it.
 //
-// May block (a FIFO waits for its writer). Thread-compatible.
+// May block with `kWait` (a FIFO waits for its writer, as `sluice <(make-config)` wants it). `kRefuse` is for a process
+// that serves already: a FIFO is an error then.
+//
+// Thread-compatible.
 class SystemFileReader : public FileReader {
  public:
-  explicit SystemFileReader(std::string chroot_prefix = "") : chroot_prefix_(std::move(chroot_prefix)) {}
+  enum class Fifos { kWait, kRefuse };
+
+  explicit SystemFileReader(std::string chroot_prefix = "", Fifos fifos = Fifos::kWait)
+      : chroot_prefix_(std::move(chroot_prefix)), fifos_(fifos) {}
 
   absl::StatusOr<std::string> Read(const std::string& path, size_t limit_bytes) override;
 
  private:
   const std::string chroot_prefix_;
+  const Fifos fifos_;
 };
 
 // A reader that hands out at most `limit_bytes` in all.

@@ -9,7 +9,11 @@
 
 namespace sluice::tools {
 
-enum class LoadPurpose { kRun, kCheck };
+enum class LoadPurpose {
+  kRun,
+  kReload,  // by a process that serves already: what would have to be waited for is an error
+  kCheck,
+};
 
 // Reads the configuration that `flags` names and says its warnings and errors on standard error. Null when there is an
 // error. `chroot_prefix`: after a chroot, the folder that is now the root. Main thread (may block).

@@ -27,6 +27,7 @@
 #include "sys/thread/clock.h"
 #include "tools/sluice/load_config.h"
 #include "tools/sluice/monitor.h"
+#include "tools/sluice/say.h"
 
 namespace sluice::tools {
 namespace {
@@ -102,7 +103,10 @@ class Runner {
         daemon_.emplace(*std::move(daemon));
       }
     }
-    if (absl::Status status = Start(std::move(snapshot)); !status.ok()) return Fail(status);
+    if (absl::Status status = Start(std::move(snapshot)); !status.ok()) {
+      if (!process_.pidfile.empty()) sys::RemovePidFile(process_.pidfile);
+      return Fail(status);
+    }
     Serve();
     Drain();
     server_->Stop();
@@ -171,7 +175,7 @@ class Runner {
     const std::string path = process_.reload_path.value_or(flags_.config);
     if (path == "-") return Say(absl::StrCat("reload (", cause, "): standard input cannot be read again"));
     std::unique_ptr<service::Snapshot> snapshot =
-        LoadConfig(flags_, path, LoadPurpose::kRun, process_.chroot.value_or(""));
+        LoadConfig(flags_, path, LoadPurpose::kReload, process_.chroot.value_or(""));
     if (snapshot == nullptr) return Say(absl::StrCat("reload (", cause, ") failed: nothing was changed"));
     const std::vector<std::string> monitors = snapshot->process.monitors;
     std::vector<std::string> listening;
@@ -246,11 +250,6 @@ class Runner {
 };
 
 }  // namespace
-
-void Say(const std::string& line) {
-  const std::string text = line + "\n";
-  std::fputs(text.c_str(), stderr);
-}
 
 int RunServer(const Flags& flags) { return Runner(flags).Run(); }
 

@@ -13,9 +13,6 @@ int RunServer(const Flags& flags);
 // `sluice check`: the exit status.
 int CheckConfig(const Flags& flags);
 
-// One line on standard error.
-void Say(const std::string& line);
-
 }  // namespace sluice::tools
 
 #endif  // SLUICE_TOOLS_SLUICE_RUN_H_
