@@ -61,12 +61,22 @@ struct RelayTarget {
 // `-u`: whether clients are asked for a name and a password.
 enum class ClientCredentials : uint8_t { kNever, kOffered, kRequired };
 
+// `udp_ports`: the ports of a range, both ends included; 0 and 0 = any.
+struct PortRange {
+  uint16_t first = 0;
+  uint16_t last = 0;
+};
+
 // What concerns `socks` alone.
 struct SocksOptions {
   // `-Ne`, `-Ni`: told to clients in place of the address that we have towards upstreams (CONNECT, BIND) or towards
   // them (UDP ASSOCIATE). No port.
   std::optional<sys::SocketAddress> told_external;
   std::optional<sys::SocketAddress> told_internal;
+  // `-U1`, `-U3`: a record for each destination of a UDP association when it is met. The other half of `-U`, asking the
+  // rules for each, concerns rules that limit destinations.
+  bool log_each_destination = true;
+  PortRange udp_ports;  // where UDP ASSOCIATE opens its ports
 };
 
 // One service command with every setting that was in force on its line. Immutable once loaded.

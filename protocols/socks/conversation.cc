@@ -10,6 +10,7 @@
 #include "protocols/accounting/result_code.h"
 #include "protocols/service/snapshot.h"
 #include "protocols/socks/arrival.h"
+#include "protocols/socks/associate.h"
 #include "protocols/socks/bind.h"
 #include "protocols/socks/connect.h"
 #include "protocols/socks/result.h"
@@ -36,6 +37,7 @@ void Dispatch(relay::Worker& worker, Arrival arrival) {
     case Command::kBind:
       return Bind(worker, std::move(arrival));
     case Command::kUdpAssociate:
+      return Associate(worker, std::move(arrival));
     case Command::kNone:
       break;
   }

@@ -3,15 +3,14 @@
 #include <cerrno>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "protocols/accounting/result_code.h"
-#include "protocols/dns/question.h"
 #include "protocols/dns/resolver.h"
 #include "protocols/service/handshake_pool.h"
 #include "protocols/service/service_context.h"
-#include "protocols/service/snapshot.h"
 #include "sys/thread/clock.h"
 
 namespace sluice::socks {
@@ -64,6 +63,13 @@ void ResolveOnThread(relay::Worker& worker, dns::Query query, Arrival arrival, C
 
 }  // namespace
 
+dns::Query QueryFor(absl::string_view name, const service::ServiceOptions& options) {
+  dns::Query query;
+  query.name = std::string(name);
+  query.family = FamilyOf(options.family);
+  return query;
+}
+
 void ResolveThen(relay::Worker& worker, Arrival arrival, Continuation next) {
   worker.role().AssertHeld();
   if (arrival.request.address.family() != sys::AddressFamily::kNone) {
@@ -71,9 +77,7 @@ void ResolveThen(relay::Worker& worker, Arrival arrival, Continuation next) {
     return worker.Adopt(next(std::move(destinations), std::move(arrival)));
   }
   const service::ServiceContext& context = arrival.exchange->context();
-  dns::Query query;
-  query.name = arrival.request.host;
-  query.family = FamilyOf(context.options->family);
+  dns::Query query = QueryFor(arrival.request.host, *context.options);
   std::optional<dns::Result> known = context.resolver->TryCache(query);
   if (!known.has_value()) return ResolveOnThread(worker, std::move(query), std::move(arrival), next);
   worker.Adopt(WithResult(*std::move(known), std::move(arrival), next));

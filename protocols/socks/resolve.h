@@ -1,15 +1,20 @@
 #ifndef SLUICE_PROTOCOLS_SOCKS_RESOLVE_H_
 #define SLUICE_PROTOCOLS_SOCKS_RESOLVE_H_
 
-#include <functional>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "protocols/dns/question.h"
+#include "protocols/service/snapshot.h"
 #include "protocols/socks/arrival.h"
 #include "relay/handoff.h"
 #include "relay/worker.h"
 #include "sys/net/socket_address.h"
 
 namespace sluice::socks {
+
+// The question for the addresses that this service would connect to. Pure.
+dns::Query QueryFor(absl::string_view name, const service::ServiceOptions& options);
 
 // What becomes of a client once the addresses of its destination are known (at least one, each with the port): on the
 // worker, or on the handshake thread that asked for them. A plain function: it may run after a reload.

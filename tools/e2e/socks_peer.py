@@ -84,3 +84,45 @@ def tunnel(proxy, address, timeout=10.0):
         sock.close()
         raise AssertionError('reply %d' % code)
     return sock
+
+
+def datagram(host, port, payload=b'', fragment=0):
+    return b'\x00\x00' + bytes([fragment]) + encode_address(host, port) + payload
+
+
+class Association:
+    """A UDP association: the control connection and a socket that sends through it."""
+
+    def __init__(self, proxy, source='127.0.0.1', udp_source=None, timeout=5.0):
+        self.control = greeted(proxy, timeout)
+        self.control.sendall(request5('::' if ':' in source else '0.0.0.0', 0, ASSOCIATE))
+        self.code, self.relay = reply5(self.control)
+        self.udp = socket.socket(socket.AF_INET6 if ':' in source else socket.AF_INET, socket.SOCK_DGRAM)
+        self.udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        self.udp.bind((udp_source or source, 0))
+        self.udp.settimeout(timeout)
+
+    def send(self, host, port, payload=b'', fragment=0):
+        self.udp.sendto(datagram(host, port, payload, fragment), self.relay)
+
+    def receive(self):
+        """(payload, source)."""
+        data = self.udp.recv(65536)
+        if data[:3] != b'\x00\x00\x00' or data[3] not in (1, 4):
+            raise AssertionError('no header: %r' % data[:10])
+        size = 4 if data[3] == 1 else 16
+        host = socket.inet_ntop(socket.AF_INET if size == 4 else socket.AF_INET6, data[4:4 + size])
+        return data[6 + size:], (host, struct.unpack('>H', data[4 + size:6 + size])[0])
+
+    def nothing_comes(self, seconds=0.3):
+        return not peers.readable_within(self.udp, seconds)
+
+    def close(self):
+        self.control.close()
+        self.udp.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

@@ -94,6 +94,25 @@ void SetExternal(const sys::SocketAddress& address, service::ServiceOptions& ser
   if (!address.is_any()) external = address;
 }
 
+void HandleUdpPorts(CommandContext& context) {
+  const absl::string_view word = context.argument(1);
+  service::PortRange& range = context.state.settings.socks.udp_ports;
+  if (word == "0") {
+    range = {};
+    return;
+  }
+  const size_t dash = word.find('-');
+  const auto first = ParseInteger(word.substr(0, dash), 1, 65535);
+  const auto last = dash == absl::string_view::npos ? std::nullopt : ParseInteger(word.substr(dash + 1), 1, 65535);
+  if (!first || !last || *first > *last) {
+    context.Error(absl::StrCat(Quoted(word),
+                               " is no range of ports, the first one comes first and both are 1 to 65535, write "
+                               "40000-40999, or 0 for any"));
+    return;
+  }
+  range = {static_cast<uint16_t>(*first), static_cast<uint16_t>(*last)};
+}
+
 void HandleMaxseg(CommandContext& context) {
   // TCP_MIN_MSS and MAX_TCP_WINDOW: what setsockopt() takes.
   const auto value = context.Number(1, 88, 32767, "it is the TCP_MAXSEG that Linux takes, give the bytes of a segment");

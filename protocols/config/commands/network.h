@@ -16,6 +16,7 @@ void HandleBacklog(CommandContext& context);
 void HandleTimeouts(CommandContext& context);
 void HandleInternal(CommandContext& context);
 void HandleExternal(CommandContext& context);
+void HandleUdpPorts(CommandContext& context);
 void HandleMaxseg(CommandContext& context);
 void HandleForce(CommandContext& context);
 void HandleNoforce(CommandContext& context);

@@ -206,6 +206,17 @@ absl::Status ReadToldInternal(CommandContext&, absl::string_view value, ServiceD
   return ReadTold(value, draft.options.socks.told_internal);
 }
 
+absl::Status ReadUdpPolicy(CommandContext&, absl::string_view value, ServiceDraft& draft) {
+  const auto level = value.empty() ? std::optional<int64_t>(0) : ParseInteger(value, 0, 3);
+  if (!level) {
+    return Invalid(
+        "is none of -U0 to -U3 (1: a record for each new destination, 2: the rules are asked for each, 3: both), write "
+        "one of them");
+  }
+  draft.options.socks.log_each_destination = (*level & 1) != 0;
+  return absl::OkStatus();
+}
+
 // --- The table.
 
 using Reader = absl::Status (*)(CommandContext& context, absl::string_view value, ServiceDraft& draft);
@@ -271,7 +282,7 @@ constexpr Option kOptions[] = {
     {"-N", "-Ne", ReadToldExternal, kNoToldAddress, kSocks},
     {"-Ne", "-Ne", ReadToldExternal, kNoToldAddress, kSocks},
     {"-Ni", "-Ni", ReadToldInternal, kNoToldAddress, kSocks},
-    {"-U", "", nullptr, "is an option of socks for UDP associations, which are not built yet, take it away"},
+    {"-U", "-U", ReadUdpPolicy, "is an option of socks, nothing else has UDP associations, take it away", kSocks},
     {"-u", "-u", ReadCredentials, "is an option of proxy and socks, a port map asks nobody for a name, take it away",
      kSocks},
     {"-a", "", nullptr, "is an option of proxy, nothing else looks into requests, take it away"},

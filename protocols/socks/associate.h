@@ -1,0 +1,19 @@
+#ifndef SLUICE_PROTOCOLS_SOCKS_ASSOCIATE_H_
+#define SLUICE_PROTOCOLS_SOCKS_ASSOCIATE_H_
+
+#include "protocols/socks/arrival.h"
+#include "relay/worker.h"
+
+namespace sluice::socks {
+
+// UDP ASSOCIATE: opens a port for the datagrams of this client, on the address at which it came in (`udp_ports` limits
+// which), tells it where (or `-Ni`), and gives both to the worker's associations. What the request says of the client's
+// own address is not looked at, since few clients know it behind address translation: the client's is the one that its
+// connection has, with the port of its first datagram.
+//
+// Worker only.
+void Associate(relay::Worker& worker, Arrival arrival);
+
+}  // namespace sluice::socks
+
+#endif  // SLUICE_PROTOCOLS_SOCKS_ASSOCIATE_H_
