@@ -52,11 +52,16 @@ int64_t EpollLoop::Watch(int fd, Token token, Interest interest) {
 }
 
 void EpollLoop::Release(WatchId id) {
+  epoll_event ignored{};
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, table_[id].fd, &ignored);
+  ReleaseToClose(id);
+}
+
+// The descriptor stays in the set until it is closed: what the set says of it meanwhile is stale.
+void EpollLoop::ReleaseToClose(WatchId id) {
   WatchTable::Watch& watch = table_[id];
   assert(watch.state == State::kArmed);
   watch.state = State::kReleasing;
-  epoll_event ignored{};
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watch.fd, &ignored);
   released_.push_back(id);
 }
 
@@ -91,8 +96,8 @@ absl::Span<const Loop::Event> EpollLoop::Turn(int64_t timeout_nanos) {
       ++stats_.wakes;
       continue;
     }
-    // Cannot be stale: nothing was released between the kernel's answer and here. Looked up all the same, as a
-    // descriptor that was closed too early could keep its epoll entry by way of a duplicate.
+    // Stale after ReleaseToClose(), or where a duplicate (a child between fork and exec) keeps the entry of a closed
+    // descriptor.
     const WatchTable::Watch* watch = table_.Find(tag);
     if (watch == nullptr || watch->state != State::kArmed) {
       ++stats_.stale_events;

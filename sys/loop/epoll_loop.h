@@ -32,6 +32,7 @@ class EpollLoop final : public Loop {
 
   int64_t Watch(int fd, Token token, Interest interest) override;
   void Release(WatchId watch) override;
+  void ReleaseToClose(WatchId watch) override;
   absl::Span<const Event> Turn(int64_t timeout_nanos) override;
   void Wake() override { waker_.Wake(); }
 
