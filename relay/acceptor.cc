@@ -4,25 +4,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <utility>
 
 #include "relay/worker.h"
 #include "sys/net/listen_socket.h"
 
 namespace sluice::relay {
-namespace {
-
-// Descriptor numbers are given lowest first, so the number of the newest one tells how many are in use, well enough to
-// stop in time. The limit is asked for each time it may matter: an operator can change it with prlimit(1).
-bool DescriptorsRunShort(int newest_fd) {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
-  const int64_t most = static_cast<int64_t>(limit.rlim_cur);
-  return newest_fd >= most - std::min<int64_t>(AcceptorSet::kReservedDescriptors, most / 4);
-}
-
-}  // namespace
-
 int64_t AcceptorSet::Add(Id id, sys::UniqueFd listener, std::shared_ptr<AdmissionHandler> handler, bool deal) {
   auto place =
       std::find_if(acceptors_.begin(), acceptors_.end(), [](const Acceptor& a) { return a.phase == Phase::kUnused; });
@@ -140,7 +128,7 @@ bool AcceptorSet::AcceptOne(Acceptor& acceptor, sys::MonotonicNanos now) {
     }
   }
   stats_.accepted.Increment();
-  const bool short_of_descriptors = DescriptorsRunShort(accepted->fd.get());
+  const bool short_of_descriptors = DescriptorsRunShort(accepted->fd.get(), now);
   if (short_of_descriptors) PauseForDescriptors(acceptor, now);
   if (acceptor.deal) {
     worker_->Deal(acceptor.handler, std::move(accepted->fd), std::move(accepted->peer), std::move(admission));
@@ -159,6 +147,18 @@ void AcceptorSet::QueueEmpty(Acceptor& acceptor, sys::MonotonicNanos now) {
     acceptor.phase = Phase::kReleasing;
     loop_->Release(acceptor.watch);
   }
+}
+
+// Descriptor numbers are given lowest first, so the number of the newest one tells how many are in use, well enough to
+// stop in time. The limit is asked for again once a second: an operator can change it with prlimit(1).
+bool AcceptorSet::DescriptorsRunShort(int newest_fd, sys::MonotonicNanos now) {
+  if (most_descriptors_ == 0 || now - limit_asked_at_ >= sys::kNanosPerSecond) {
+    rlimit limit;
+    const bool unlimited = getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY;
+    most_descriptors_ = unlimited ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(limit.rlim_cur);
+    limit_asked_at_ = now;
+  }
+  return newest_fd >= most_descriptors_ - std::min<int64_t>(kReservedDescriptors, most_descriptors_ / 4);
 }
 
 void AcceptorSet::PauseForDescriptors(Acceptor& acceptor, sys::MonotonicNanos now) {

@@ -107,11 +107,14 @@ class AcceptorSet {
   bool AcceptOne(Acceptor& acceptor, sys::MonotonicNanos now);
   void QueueEmpty(Acceptor& acceptor, sys::MonotonicNanos now);
   void PauseForDescriptors(Acceptor& acceptor, sys::MonotonicNanos now);
+  bool DescriptorsRunShort(int newest_fd, sys::MonotonicNanos now);
 
   Worker* const worker_;
   sys::Loop* const loop_;
   std::deque<Acceptor> acceptors_;  // none moves when a handler adds another
   int open_ = 0;
+  int64_t most_descriptors_ = 0;  // RLIMIT_NOFILE, as of limit_asked_at_
+  sys::MonotonicNanos limit_asked_at_ = 0;
   AcceptorStats stats_;
 };
 

@@ -61,11 +61,11 @@ sys::ErrnoOr<sys::UniqueFd> StartConnect(const sys::SocketAddress& address, cons
   return fd;
 }
 
-int ConnectOutcome(int fd, const sys::SocketAddress& address) {
-  if (const int error = sys::PendingSocketError(fd); error != 0) return error;
-  if (address.is_ip() && address.is_loopback() && sys::SocketAddress::OfSocket(fd) == sys::SocketAddress::OfPeer(fd)) {
-    return ECONNREFUSED;
+int ConnectOutcome(int fd, const sys::SocketAddress& address, bool failure_reported) {
+  if (failure_reported) {
+    if (const int error = sys::PendingSocketError(fd); error != 0) return error;
   }
+  if (address.is_ip() && address.is_loopback() && sys::SocketAddress::OfSocket(fd) == address) return ECONNREFUSED;
   return 0;
 }
 

@@ -48,9 +48,10 @@ struct Connecting {
 // are those of connect(); EAGAIN comes from a unix listener only.
 sys::ErrnoOr<sys::UniqueFd> StartConnect(const sys::SocketAddress& address, const OutgoingOptions* outgoing);
 
-// 0 when connected, or the errno of the failure. A socket that connected to itself (a loopback port that nobody listens
-// on can be the one that the kernel chose for us) counts as refused.
-int ConnectOutcome(int fd, const sys::SocketAddress& address);
+// What became of a socket that the loop has reported on: 0 when it is connected, or the errno. `failure_reported`: the
+// loop spoke of an error or a hang-up, only then the socket is asked. A socket that connected to itself (a loopback
+// port that nobody listens on can be the one that the kernel chose for us) counts as refused.
+int ConnectOutcome(int fd, const sys::SocketAddress& address, bool failure_reported);
 
 }  // namespace sluice::relay
 

@@ -15,6 +15,11 @@ namespace {
 
 EndSide SideOf(int leg) { return leg == kClient ? EndSide::kClient : EndSide::kUpstream; }
 
+bool BothHaveEnded(const Session& session) {
+  return session.leg[kClient].state == LegState::kEnded && session.leg[kUpstream].state == LegState::kEnded &&
+         session.flow[kUp].state == FlowState::kEnded && session.flow[kDown].state == FlowState::kEnded;
+}
+
 bool OneHasEnded(const Session& session) {
   return session.flow[kUp].state == FlowState::kEnded || session.flow[kDown].state == FlowState::kEnded;
 }
@@ -210,7 +215,8 @@ void Engine::Step(Session& session, int direction, FlowEvent event) {
     case FlowAction::kNone:
       return;
     case FlowAction::kShutSink:
-      Shut(session.leg[SinkOf(direction)]);
+      // Where nothing more is to come either way, close() follows at once and says it.
+      if (!BothHaveEnded(session)) Shut(session.leg[SinkOf(direction)]);
       return;
     case FlowAction::kDropRest:
       transfer_.DropRest(flow);

@@ -162,14 +162,15 @@ void Engine::CloseLeg(Session& session, int index) {
   Leg& leg = session.leg[index];
   if (!leg.fd.valid()) return;
   if (index == kUpstream && session.upstream_freed) return;  // the loop is letting go of it, for somebody else
-  // FIN goes out now even where the loop holds the descriptor for another turn; a reset is close()'s to send.
+  // A reset is close()'s to send. Where the leg's own end has not been read, FIN goes out first: close() may find input
+  // that nobody wants and make a reset of it.
   if (leg.close_kind == CloseKind::kReset) {
     sys::SetLingerReset(leg.fd.get());
-  } else {
+  } else if (leg.state != LegState::kEnded) {
     Shut(leg);
   }
   if (leg.watched) {
-    loop_->Release(leg.watch);
+    loop_->ReleaseToClose(leg.watch);
   } else {
     leg.fd.reset();
   }

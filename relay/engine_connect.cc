@@ -76,7 +76,9 @@ void Engine::OnAttemptEvent(Session& session, uint8_t kind, uint16_t ready) {
     if (attempt.kind != kind || !attempt.pending) continue;
     constexpr uint16_t kOutcome = sys::Loop::kWritable | sys::Loop::kHangUp | sys::Loop::kError;
     if ((ready & kOutcome) == 0) return;
-    const int error = ConnectOutcome(attempt.fd.get(), session.connecting->plan.candidates[attempt.candidate]);
+    constexpr uint16_t kFailure = sys::Loop::kHangUp | sys::Loop::kError;
+    const int error = ConnectOutcome(attempt.fd.get(), session.connecting->plan.candidates[attempt.candidate],
+                                     (ready & kFailure) != 0);
     if (error != 0) return AttemptFailed(session, attempt, error);
     // An error that is none: the loop cannot watch this socket any longer (loop.h).
     if ((ready & sys::Loop::kError) != 0) {
@@ -92,7 +94,7 @@ void Engine::AttemptFailed(Session& session, Connecting::Attempt& attempt, int e
   attempt.pending = false;
   connecting.last_error = error;
   session.observer->OnConnectFailed(connecting.plan.candidates[attempt.candidate], error);
-  loop_->Release(attempt.watch);
+  loop_->ReleaseToClose(attempt.watch);
   TryNextCandidate(session);
 }
 
@@ -116,7 +118,7 @@ void Engine::AttemptWon(Session& session, Connecting::Attempt& winner, uint16_t 
   for (Connecting::Attempt& attempt : connecting.attempts) {
     if (!attempt.pending) continue;
     attempt.pending = false;
-    loop_->Release(attempt.watch);
+    loop_->ReleaseToClose(attempt.watch);
   }
   session.stage = SessionStage::kRelaying;
   session.active_tick = TickOf(now_);
@@ -150,7 +152,7 @@ void Engine::ConnectingOver(Session& session, EndCode code, EndSide side, int er
     if (code == EndCode::kConnectTimeout) {
       session.observer->OnConnectFailed(session.connecting->plan.candidates[attempt.candidate], error);
     }
-    loop_->Release(attempt.watch);
+    loop_->ReleaseToClose(attempt.watch);
   }
   session.framed = false;  // one answer, then the end
   // Losers may still be held by the loop: `connecting` stays until the last one is released.
