@@ -193,8 +193,10 @@ class Replies(Shared):
             self._refused(socks.request5(name, 80), self._reply(4))
         self.assertEqual(self.names.asked[before:], [])
         self.proxy.stdout.wait_for('^\\d+ 00100 ', count=11, after=self.lines)
-        for line in self.proxy.stdout.all()[self.lines:]:
-            self.assertRegex(line, r'^\d+ 00100 - 127\.0\.0\.1 ')
+        # One line each, whatever the name holds; those of earlier cases may come late.
+        lines = self.proxy.stdout.all()[self.lines:]
+        for line in lines:
+            self.assertRegex(line, r'^\d+ \d{5} (-|\S+) 127\.0\.0\.1 ')
 
     def test_longest_name_is_a_name(self):
         name = b'.'.join([b'a' * 63, b'b' * 63, b'c' * 63, b'd' * 61])
@@ -296,6 +298,64 @@ class Data(Shared):
             peers.finish_sending(sock)
             answer, end = peers.receive_all(sock)
             self.assertEqual((answer[12:], end), (b'FIN 4', FIN))
+
+
+    def test_tiny_segments_to_a_slow_reader(self):
+        count = rig.size(5000, 50000)
+
+        def many(sock, _):
+            for i in range(count):
+                sock.sendall(b'%05d' % (i % 100000))
+
+        self.origin.forget(many)
+        with socks.tunnel(self.address, self.origin.address, 30) as sock:
+            time.sleep(0.3)
+            received, end = peers.receive_all(sock)
+        self.assertEqual((received, end), (b''.join(b'%05d' % (i % 100000) for i in range(count)), FIN))
+
+    def test_aborted_downloads(self):
+        self.origin.forget(peers.source(b'x' * 4000000))
+        for _ in range(20):
+            sock = socks.tunnel(self.address, self.origin.address)
+            peers.receive_exactly(sock, 1000)
+            peers.abort(sock)
+        rig.eventually(lambda: not peers.tcp_states(self.origin.port).get('ESTABLISHED'), 'origins are let go')
+
+
+class LocalPorts(rig.Case):
+    """One origin, more tunnels than there are local ports for it."""
+
+    RANGE = '/proc/sys/net/ipv4/ip_local_port_range'
+
+    def test_reply_when_they_have_run_out(self):
+        if not os.access(self.RANGE, os.W_OK):
+            self.skipTest('NOT RUN: needs root in a network namespace')
+        with open(self.RANGE, encoding='ascii') as file:
+            before = file.read()
+        with peers.Origin() as origin, rig.Sluice(LOG + 'socks -p0 -i127.0.0.1\n') as proxy:
+            try:
+                with open(self.RANGE, 'w', encoding='ascii') as file:
+                    file.write('40000 40029')
+                open_ones, refused = [], 0
+                for i in range(50):
+                    sock = peers.connect(proxy.address(), source=('127.0.1.%d' % (i + 1), 0))
+                    sock.sendall(socks.NO_AUTH + socks.request5(*origin.address))
+                    peers.receive_exactly(sock, 2)
+                    code, _ = socks.reply5(sock)
+                    if code:
+                        self.assertEqual((code, peers.receive_all(sock)), (1, (b'', FIN)))
+                        refused += 1
+                        sock.close()
+                    else:
+                        open_ones.append(sock)
+                self.assertGreater(refused, 10)
+                self.assertGreater(len(open_ones), 10)
+                for sock in open_ones:
+                    peers.check_echo(sock)
+                peers.close_all(open_ones)
+            finally:
+                with open(self.RANGE, 'w', encoding='ascii') as file:
+                    file.write(before)
 
 
 class Bind(Shared):
@@ -461,9 +521,21 @@ class Addresses(rig.Case):
             with rig.Sluice(config) as proxy, socks.tunnel(proxy.address(0), proxy.address(1)) as sock:
                 peers.check_echo(sock)
 
-    def test_default_without_a_configuration(self):
-        status, _, said = rig.run('check', '-', stdin=b'log\nsocks -p1080 -i127.0.0.1\n')
-        self.assertEqual((status, said), (0, ''))
+    def test_started_without_a_configuration(self):
+        if peers.listeners(1080):
+            self.skipTest('NOT RUN: port 1080 is taken, needs a network namespace')
+        backend = ['--backend=' + rig.BACKEND] if rig.BACKEND else []
+        with subprocess.Popen([rig.BINARY] + backend, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            try:
+                errors = rig.Lines(process.stderr)
+                errors.wait_for('^listening SOCKS 127.0.0.1:1080$')
+                errors.wait_for('^ready')
+                with peers.Origin() as origin, socks.tunnel(('127.0.0.1', 1080), origin.address) as sock:
+                    peers.check_echo(sock)
+                rig.Lines(process.stdout).wait_for('CONNECT 127.0.0.1:%d' % origin.port)
+            finally:
+                process.terminate()
+            self.assertEqual(process.wait(10), 0)
 
 
 class Time(rig.Case):
