@@ -32,7 +32,7 @@ constexpr Command kCommands[] = {
     // services
     {"tcppm", "[OPTIONS] SRCPORT DST DSTPORT", 3, kMany, kSupported, kScript, "Snapshot::services (kTcpPortMap)",
      HandleTcppm},
-    {"proxy", "[OPTIONS]", 0, kMany, kNotBuilt, kScript, "protocols/http", nullptr},
+    {"proxy", "[OPTIONS]", 0, kMany, kSupported, kScript, "Snapshot::services (kHttpProxy)", HandleProxy},
     {"socks", "[OPTIONS]", 0, kMany, kSupported, kScript, "Snapshot::services (kSocks)", HandleSocks},
     {"udppm", "[OPTIONS] SRCPORT DST DSTPORT", 3, kMany, kNotBuilt, kScript, "protocols/gateways", nullptr},
     {"auto", "[OPTIONS]", 0, kMany, kNotBuilt, kScript, "protocols/gateways", nullptr},

@@ -52,6 +52,10 @@ class ChunkReader {
   int64_t data_left() const { return state_ == State::kData ? left_ : 0; }
   void Skip(int64_t bytes);
 
+  // Not in a chunk: neither in its data nor in the line end behind it.
+  bool past_data() const {
+    return state_ != State::kData && state_ != State::kDataCr && state_ != State::kDataLf && state_ != State::kBad;
+  }
   bool done() const { return state_ == State::kDone; }
   // The lines of the trailer, each with its CRLF; for ParseFields().
   absl::string_view trailer() const { return trailer_ == nullptr ? absl::string_view() : *trailer_; }

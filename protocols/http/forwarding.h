@@ -7,17 +7,13 @@
 #include "absl/strings/string_view.h"
 #include "protocols/http/request_head.h"
 #include "protocols/http/response_head.h"
+#include "protocols/service/snapshot.h"
 #include "sys/net/socket_address.h"
 
 namespace sluice::http {
 
 // What origins are told of the client.
-enum class Disclosure : uint8_t {
-  kForwarded,  // default: "Forwarded: for=...;by=..." (RFC 7239), behind what the client sent of it
-  kNothing,    // -a: nothing, and what the client sent of that kind is taken out
-  kRandom,     // -a1: Via and an X-Forwarded-For with an address that means nothing
-  kReal,       // -a2: Via and the client's address in X-Forwarded-For
-};
+using Disclosure = service::ClientDisclosure;
 
 // How heads are passed on by one service.
 struct ForwardingPolicy {

@@ -190,7 +190,12 @@ void Server::Watch() {
                           " ms): the machine is overloaded or paused"));
 }
 
-void Server::StopAccepting() { listeners_->CloseAll(); }
+void Server::StopAccepting() {
+  listeners_->CloseAll();
+  for (int i = 0; i < workers_->size(); ++i) {
+    workers_->at(i).Run([](relay::Worker& worker) { worker.EndIdle(); });
+  }
+}
 
 int Server::connections() const {
   int sum = 0;

@@ -59,7 +59,7 @@ class Server {
   // a line each.
   void Watch();
 
-  // Serves what the queues hold, then closes the listeners.
+  // Serves what the queues hold, then closes the listeners. Clients that are between two requests end at once.
   void StopAccepting();
   // All listeners are closed and no connection is left.
   bool idle() const;

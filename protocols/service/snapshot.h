@@ -21,7 +21,7 @@ struct SourceLocation {
   int line = 0;
 };
 
-enum class ServiceType : uint8_t { kTcpPortMap, kSocks };
+enum class ServiceType : uint8_t { kTcpPortMap, kSocks, kHttpProxy };
 
 // `-4`, `-6`, `-46`, `-64`: which addresses of a name are used, and which first.
 enum class FamilyPreference : uint8_t { kIpv4Only, kIpv6Only, kPreferIpv4, kPreferIpv6 };
@@ -79,6 +79,20 @@ struct SocksOptions {
   PortRange udp_ports;  // where UDP ASSOCIATE opens its ports
 };
 
+// `-a`: what HTTP origins are told of the client.
+enum class ClientDisclosure : uint8_t {
+  kForwarded,  // default: "Forwarded: for=...;by=..." (RFC 7239), behind what the client sent of it
+  kNothing,    // -a: nothing, and what the client sent of that kind is taken out
+  kRandom,     // -a1: Via and an X-Forwarded-For with an address that means nothing
+  kReal,       // -a2: Via and the client's address in X-Forwarded-For
+};
+
+// What concerns `proxy` alone.
+struct HttpOptions {
+  ClientDisclosure disclosure = ClientDisclosure::kForwarded;
+  bool keep_upstreams = true;  // -k0: a connection to an origin serves one client, and is closed with it
+};
+
 // One service command with every setting that was in force on its line. Immutable once loaded.
 struct ServiceOptions {
   ServiceType type = ServiceType::kTcpPortMap;
@@ -102,6 +116,7 @@ struct ServiceOptions {
   RelayTarget target;         // tcppm
   ClientCredentials credentials = ClientCredentials::kOffered;
   SocksOptions socks;
+  HttpOptions http;
 
   LogOptions log;
   bool force_reauthorise = true;  // force / noforce

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "protocols/gateways/port_map.h"
+#include "protocols/http/http_proxy.h"
 #include "protocols/service/server.h"
 #include "protocols/socks/socks_proxy.h"
 #include "sys/loop/loop_probe.h"
@@ -40,6 +41,8 @@ std::shared_ptr<relay::AdmissionHandler> MakeHandler(std::shared_ptr<const servi
       return std::make_shared<gateways::PortMap>(std::move(context));
     case service::ServiceType::kSocks:
       return std::make_shared<socks::SocksProxy>(std::move(context));
+    case service::ServiceType::kHttpProxy:
+      return std::make_shared<http::HttpProxy>(std::move(context));
   }
   return nullptr;
 }

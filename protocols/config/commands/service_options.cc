@@ -206,6 +206,29 @@ absl::Status ReadToldInternal(CommandContext&, absl::string_view value, ServiceD
   return ReadTold(value, draft.options.socks.told_internal);
 }
 
+absl::Status ReadDisclosure(CommandContext&, absl::string_view value, ServiceDraft& draft) {
+  const auto level = value.empty() ? std::optional<int64_t>(0) : ParseInteger(value, 0, 2);
+  if (!level) {
+    return Invalid(
+        "is neither -a (origins are told nothing of the client), -a1 (a random address) nor -a2 (its address in "
+        "X-Forwarded-For), write one of them, or none for Forwarded");
+  }
+  constexpr service::ClientDisclosure kLevels[] = {
+      service::ClientDisclosure::kNothing, service::ClientDisclosure::kRandom, service::ClientDisclosure::kReal};
+  draft.options.http.disclosure = kLevels[*level];
+  return absl::OkStatus();
+}
+
+absl::Status ReadKeepUpstreams(CommandContext&, absl::string_view value, ServiceDraft& draft) {
+  if (value != "0" && value != "1") {
+    return Invalid(
+        "is neither -k0 (a connection to an origin serves one client) nor -k1 (idle ones are kept for others, the "
+        "default), write one of them");
+  }
+  draft.options.http.keep_upstreams = value == "1";
+  return absl::OkStatus();
+}
+
 absl::Status ReadUdpPolicy(CommandContext&, absl::string_view value, ServiceDraft& draft) {
   const auto level = value.empty() ? std::optional<int64_t>(0) : ParseInteger(value, 0, 3);
   if (!level) {
@@ -224,6 +247,7 @@ using Reader = absl::Status (*)(CommandContext& context, absl::string_view value
 // Services as bits.
 constexpr int kTcppm = 1;
 constexpr int kSocks = 2;
+constexpr int kProxy = 4;
 constexpr int kAll = ~0;
 
 int BitOf(ServiceType type) {
@@ -232,6 +256,8 @@ int BitOf(ServiceType type) {
       return kTcppm;
     case ServiceType::kSocks:
       return kSocks;
+    case ServiceType::kHttpProxy:
+      return kProxy;
   }
   return 0;
 }
@@ -284,9 +310,11 @@ constexpr Option kOptions[] = {
     {"-Ni", "-Ni", ReadToldInternal, kNoToldAddress, kSocks},
     {"-U", "-U", ReadUdpPolicy, "is an option of socks, nothing else has UDP associations, take it away", kSocks},
     {"-u", "-u", ReadCredentials, "is an option of proxy and socks, a port map asks nobody for a name, take it away",
-     kSocks},
-    {"-a", "", nullptr, "is an option of proxy, nothing else looks into requests, take it away"},
-    {"-h", "", nullptr, "is an option of proxy and tlspr, nothing else lacks a destination, take it away"},
+     kSocks | kProxy},
+    {"-a", "-a", ReadDisclosure, "is an option of proxy, nothing else looks into requests, take it away", kProxy},
+    {"-k", "-k", ReadKeepUpstreams,
+     "is an option of proxy, nothing else serves clients over one upstream, take it away", kProxy},
+    {"-h", "", nullptr, "is an option of proxy and tlspr and not built yet, it would have no effect, take it away"},
     {"-P", "", nullptr, "is an option of tlspr, nothing else lacks a port, take it away"},
     {"-x", "", nullptr, "is an option of the mail proxies, nothing else offers STARTTLS, take it away"},
     {"-X", "", nullptr, "is an option of tlspr, nothing else speaks for a mail server, use tlspr for it"},

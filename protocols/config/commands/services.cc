@@ -173,4 +173,18 @@ void HandleSocks(CommandContext& context) {
   Finish(context, std::move(draft));
 }
 
+void HandleProxy(CommandContext& context) {
+  constexpr uint16_t kDefaultPort = 3128;
+  ServiceDraft draft = Begin(context, ServiceType::kHttpProxy, "PROXY");
+  const int first = ReadServiceOptions(context, draft);
+  if (first == 0 || !NothingBehindOptions(context, first)) return;
+  SetListenPort(draft.port.value_or(kDefaultPort), draft.options);
+  if (draft.options.credentials == service::ClientCredentials::kRequired && context.state.noted.insert("-u2").second) {
+    context.Warning(
+        "-u2 makes every client give a name and a password, but neither is checked under auth none and iponly, and "
+        "whoever gives some is let in, do not rely on it");
+  }
+  Finish(context, std::move(draft));
+}
+
 }  // namespace sluice::config

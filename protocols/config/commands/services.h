@@ -11,6 +11,7 @@ namespace sluice::config {
 
 void HandleTcppm(CommandContext& context);
 void HandleSocks(CommandContext& context);
+void HandleProxy(CommandContext& context);
 
 }  // namespace sluice::config
 

@@ -1,0 +1,53 @@
+#ifndef SLUICE_PROTOCOLS_HTTP_IDLE_UPSTREAMS_H_
+#define SLUICE_PROTOCOLS_HTTP_IDLE_UPSTREAMS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sys/base/unique_fd.h"
+#include "sys/net/socket_address.h"
+#include "sys/thread/clock.h"
+
+namespace sluice::http {
+
+// Connections to origins that have answered in full and wait for the next request, of one service on one worker. In no
+// loop: what has become of one is looked at when it is taken, and a connection that has ended or on which anything
+// arrived meanwhile (nobody asked for it, so it is the answer to nothing) is closed and the next one tried.
+//
+// Bounded; the oldest gives way. Expired ones are closed by Expire() and whenever others come and go.
+//
+// Worker only; no call blocks.
+class IdleUpstreams {
+ public:
+  struct Upstream {
+    sys::UniqueFd fd;
+    sys::SocketAddress address;
+  };
+
+  static constexpr int kMost = 64;
+  static constexpr int kMostOfOneRoute = 16;
+  // Servers in use close theirs after 5 (node), 60 or 75 s (nginx); what they have closed is found when it is taken.
+  static constexpr int64_t kMostNanos = 30 * sys::kNanosPerSecond;
+
+  // `route`: what two requests must have in common to use one connection.
+  void Put(std::string route, Upstream upstream, sys::MonotonicNanos now);
+  // The one of this route that was put last.
+  std::optional<Upstream> Take(const std::string& route, sys::MonotonicNanos now);
+  void Expire(sys::MonotonicNanos now);
+
+  int size() const { return static_cast<int>(idle_.size()); }
+
+ private:
+  struct Idle {
+    std::string route;
+    Upstream upstream;
+    sys::MonotonicNanos since = 0;
+  };
+  std::vector<Idle> idle_;  // oldest first
+};
+
+}  // namespace sluice::http
+
+#endif  // SLUICE_PROTOCOLS_HTTP_IDLE_UPSTREAMS_H_
