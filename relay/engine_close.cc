@@ -148,6 +148,7 @@ void Engine::ForceClose(Session& session, EndCode code, EndSide side, int error)
 // Reports the end and lets go of everything; the slot is free once the loop has, too.
 void Engine::Finish(Session& session) {
   session.stage = SessionStage::kReleasing;
+  session.returning = false;  // it ends here after all
   session.observer->OnEnd(Report(session));
   wheel_.Disarm(SessionTimer(session));
   for (const int direction : {kUp, kDown}) {

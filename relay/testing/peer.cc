@@ -138,7 +138,7 @@ void Peer::Reset() {
 void Peer::Work() {
   if (!fd_.valid()) return;
   SendSome();
-  if (finish_ && !finished_ && unsent_.empty()) {
+  if (finish_ && !finished_ && all_sent()) {
     finished_ = true;
     shutdown(fd_.get(), SHUT_WR);
   }
@@ -146,22 +146,21 @@ void Peer::Work() {
 }
 
 void Peer::SendSome() {
-  size_t taken = 0;
-  while (taken < unsent_.size()) {
-    const ssize_t n = send(fd_.get(), unsent_.data() + taken, unsent_.size() - taken, MSG_NOSIGNAL);
-    if (n < 0) {
-      if (errno != EAGAIN) {
-        // What it still had to say has nowhere to go. What has arrived is still to be read; after a reset, the end that
-        // is read then is none.
-        if (errno != EPIPE) send_error_ = errno;
-        taken = unsent_.size();
-      }
-      break;
+  while (!all_sent()) {
+    const ssize_t n = send(fd_.get(), unsent_.data() + taken_, unsent_.size() - taken_, MSG_NOSIGNAL);
+    if (n >= 0) {
+      sent_bytes_ += n;
+      taken_ += static_cast<size_t>(n);
+      continue;
     }
-    sent_bytes_ += n;
-    taken += static_cast<size_t>(n);
+    if (errno == EAGAIN) return;
+    // What it still had to say has nowhere to go. What has arrived is still to be read; after a reset, the end that is
+    // read then is none.
+    if (errno != EPIPE) send_error_ = errno;
+    break;
   }
-  unsent_.erase(0, taken);
+  unsent_.clear();
+  taken_ = 0;
 }
 
 void Peer::Take(int64_t most_bytes) {

@@ -64,7 +64,7 @@ class Peer {
 
   bool open() const { return fd_.valid(); }
   int fd() const { return fd_.get(); }
-  bool all_sent() const { return unsent_.empty(); }
+  bool all_sent() const { return taken_ == unsent_.size(); }
   int64_t sent_bytes() const { return sent_bytes_; }  // taken by the kernel
   const std::string& received() const { return received_; }
   // How the stream towards it has ended.
@@ -78,6 +78,7 @@ class Peer {
 
   sys::UniqueFd fd_;
   std::string unsent_;
+  size_t taken_ = 0;  // of unsent_, by the kernel
   std::string received_;
   int64_t sent_bytes_ = 0;
   int error_ = 0;

@@ -28,7 +28,7 @@ SessionHarness::SessionHarness(std::unique_ptr<sys::Loop> loop)
 
 SessionHarness::~SessionHarness() = default;
 
-TestSession& SessionHarness::Start(const StartArgs& args, const RelayOptions* options) {
+TestSession& SessionHarness::Start(const StartArgs& args, const RelayOptions* options, std::unique_ptr<Framer> framer) {
   sessions_.push_back(std::make_unique<TestSession>());
   TestSession& session = *sessions_.back();
   SocketPair client = MakeSocketPair(args.client);
@@ -45,7 +45,7 @@ TestSession& SessionHarness::Start(const StartArgs& args, const RelayOptions* op
   handoff.from_client = args.from_client;
   handoff.from_upstream = args.from_upstream;
   handoff.options = options;
-  handoff.observer = std::make_unique<RecordingObserver>(session.record);
+  handoff.observer = std::make_unique<RecordingObserver>(session.record, std::move(framer));
   engine_.Adopt(std::move(handoff));
   return session;
 }

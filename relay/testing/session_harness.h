@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "relay/engine.h"
+#include "relay/framer.h"
 #include "relay/testing/peer.h"
 #include "sys/loop/loop.h"
 #include "sys/thread/clock.h"
@@ -32,12 +33,14 @@ struct Record {
 
 class RecordingObserver final : public SessionObserver {
  public:
-  explicit RecordingObserver(std::shared_ptr<Record> record) : record_(std::move(record)) {}
+  explicit RecordingObserver(std::shared_ptr<Record> record, std::unique_ptr<Framer> framer = nullptr)
+      : record_(std::move(record)), framer_(std::move(framer)) {}
   ~RecordingObserver() override { record_->destroyed = true; }
   void OnConnected(int, const sys::SocketAddress& upstream) override { record_->connected.push_back(upstream); }
   void OnConnectFailed(const sys::SocketAddress& upstream, int error) override {
     record_->failed.emplace_back(upstream, error);
   }
+  Framer* framer() override { return framer_.get(); }
   std::string AnswerConnected(int) override { return record_->answer_connected; }
   std::string AnswerNotConnected(const EndReason&) override { return record_->answer_not_connected; }
   void OnProgress(const SessionReport& so_far) override { record_->progress.push_back(so_far); }
@@ -48,6 +51,7 @@ class RecordingObserver final : public SessionObserver {
 
  private:
   std::shared_ptr<Record> record_;
+  std::unique_ptr<Framer> framer_;
 };
 
 // One session under test: the far ends of its legs and what its observer was told.
@@ -79,7 +83,7 @@ class SessionHarness {
   explicit SessionHarness(std::unique_ptr<sys::Loop> loop);
   ~SessionHarness();
 
-  TestSession& Start(const StartArgs& args, const RelayOptions* options);
+  TestSession& Start(const StartArgs& args, const RelayOptions* options, std::unique_ptr<Framer> framer = nullptr);
   // The worker connects to the candidates; the test accepts.
   struct ConnectArgs {
     SocketKind client = SocketKind::kIpv4;
