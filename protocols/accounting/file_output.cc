@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "protocols/accounting/log_output.h"
+#include "sys/base/root_path.h"
 #include "sys/base/unique_fd.h"
 
 namespace sluice::accounting {
@@ -58,7 +59,9 @@ class FileOutput final : public LogOutput {
   int Reopen(int64_t unix_seconds) override { return OpenNamed(unix_seconds); }
 
  private:
-  static sys::UniqueFd OpenPath(const char* path) {
+  static sys::UniqueFd OpenPath(const std::string& path_outside) {
+    const std::string path_in_root = sys::PathInRoot(path_outside);
+    const char* path = path_in_root.c_str();
     constexpr int kFlags = O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     struct stat status {};
     if (::stat(path, &status) == 0 && S_ISFIFO(status.st_mode)) {
@@ -71,7 +74,7 @@ class FileOutput final : public LogOutput {
 
   int OpenNamed(int64_t unix_seconds) {
     std::string path = target_.NameAt(unix_seconds);
-    sys::UniqueFd fd = OpenPath(path.c_str());
+    sys::UniqueFd fd = OpenPath(path);
     if (!fd.valid()) return errno;
     fd_ = std::move(fd);
     path_ = std::move(path);
@@ -89,7 +92,7 @@ class FileOutput final : public LogOutput {
     struct stat ours {
     }, named{};
     if (::fstat(fd_.get(), &ours) != 0 || !S_ISREG(ours.st_mode)) return false;
-    if (::stat(path_.c_str(), &named) != 0) return errno == ENOENT;
+    if (::stat(sys::PathInRoot(path_).c_str(), &named) != 0) return errno == ENOENT;
     return ours.st_dev != named.st_dev || ours.st_ino != named.st_ino;
   }
 
@@ -105,7 +108,7 @@ class FileOutput final : public LogOutput {
     const std::string oldest_kept = target_.NameAt(unix_seconds, target_.keep);
     for (int back = target_.keep + 1; back <= target_.keep + kRemovedNames; ++back) {
       const std::string old = target_.NameAt(unix_seconds, back);
-      if (old != path_ && old != oldest_kept) ::unlink(old.c_str());
+      if (old != path_ && old != oldest_kept) ::unlink(sys::PathInRoot(old).c_str());
     }
   }
 

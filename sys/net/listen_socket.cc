@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sys/base/errno_status.h"
+#include "sys/base/root_path.h"
 
 namespace sluice::sys {
 namespace {
@@ -73,10 +74,17 @@ absl::StatusOr<UniqueFd> PrepareSocket(const ListenOptions& options, bool for_pr
   return fd;
 }
 
+// What bind, connect and file calls are given for an address: the path as it is called inside a chroot.
+SocketAddress InRoot(const SocketAddress& address) {
+  if (!IsUnixPath(address)) return address;
+  absl::StatusOr<SocketAddress> inside = SocketAddress::ParseUnix(PathInRoot(address.unix_path()));
+  return inside.ok() ? *inside : address;
+}
+
 // 0 or the errno of bind().
 int BindWithRetries(int fd, const SocketAddress& address) {
   sockaddr_storage storage;
-  const socklen_t length = address.ToSockaddr(storage);
+  const socklen_t length = InRoot(address).ToSockaddr(storage);
   constexpr int kStepMillis = 10;
   for (int waited = 0;; waited += kStepMillis) {
     if (bind(fd, reinterpret_cast<const sockaddr*>(&storage), length) == 0) return 0;
@@ -89,7 +97,7 @@ enum class PathState { kFree, kStale, kInUse };
 
 absl::StatusOr<PathState> LookAtPath(const SocketAddress& address, SocketKind kind) {
   struct stat file;
-  if (lstat(address.unix_path().c_str(), &file) != 0) {
+  if (lstat(PathInRoot(address.unix_path()).c_str(), &file) != 0) {
     if (errno == ENOENT) return PathState::kFree;
     return ListenError(errno, address);
   }
@@ -100,7 +108,7 @@ absl::StatusOr<PathState> LookAtPath(const SocketAddress& address, SocketKind ki
       socket(AF_UNIX, (kind == SocketKind::kStream ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!probe.valid()) return ListenError(errno, address);
   sockaddr_storage storage;
-  const socklen_t length = address.ToSockaddr(storage);
+  const socklen_t length = InRoot(address).ToSockaddr(storage);
   const bool refused =
       connect(probe.get(), reinterpret_cast<const sockaddr*>(&storage), length) != 0 && errno == ECONNREFUSED;
   return refused ? PathState::kStale : PathState::kInUse;
@@ -110,7 +118,7 @@ absl::Status MakeRoomForPath(const SocketAddress& address, SocketKind kind) {
   absl::StatusOr<PathState> state = LookAtPath(address, kind);
   if (!state.ok()) return state.status();
   if (*state == PathState::kInUse) return InUse(address, "another process listens there");
-  if (*state == PathState::kStale && unlink(address.unix_path().c_str()) != 0 && errno != ENOENT) {
+  if (*state == PathState::kStale && unlink(PathInRoot(address.unix_path()).c_str()) != 0 && errno != ENOENT) {
     return ListenError(errno, address);
   }
   return absl::OkStatus();
@@ -127,7 +135,7 @@ absl::StatusOr<UniqueFd> OpenListener(const ListenOptions& options) {
     if (absl::Status status = MakeRoomForPath(address, options.kind); !status.ok()) return status;
   }
   if (const int error = BindWithRetries(fd->get(), address); error != 0) return ListenError(error, address);
-  if (has_path && chmod(address.unix_path().c_str(), options.unix_mode) != 0) {
+  if (has_path && chmod(PathInRoot(address.unix_path()).c_str(), options.unix_mode) != 0) {
     const int error = errno;
     RemoveUnixSocket(address);
     return ListenError(error, address);
@@ -161,7 +169,8 @@ absl::StatusOr<ListenProbe> ProbeListenAddress(const ListenOptions& options) {
 void RemoveUnixSocket(const SocketAddress& address) {
   struct stat file;
   if (!address.is_unix() || address.unix_path().empty() || !IsUnixPath(address)) return;
-  const char* path = address.unix_path().c_str();
+  const std::string path_in_root = PathInRoot(address.unix_path());
+  const char* path = path_in_root.c_str();
   if (lstat(path, &file) == 0 && S_ISSOCK(file.st_mode)) unlink(path);
 }
 

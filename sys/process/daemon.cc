@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sys/base/errno_status.h"
+#include "sys/base/root_path.h"
 
 namespace sluice::sys {
 namespace {
@@ -80,7 +81,8 @@ absl::Status WritePidFile(const std::string& path) {
   return ErrnoStatus(error, context);
 }
 
-void RemovePidFile(const std::string& path) {
+void RemovePidFile(const std::string& path_outside) {
+  const std::string path = PathInRoot(path_outside);
   pid_t held = 0;
   std::ifstream file(path);
   if (file >> held && held == getpid()) unlink(path.c_str());

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "sys/base/errno_status.h"
+#include "sys/base/root_path.h"
 
 namespace sluice::sys {
 namespace {
@@ -56,6 +57,7 @@ absl::Status EnterRoot(const std::string& folder) {
   if (::chroot(folder.c_str()) != 0) return Failed(absl::StrCat("chroot to ", folder), "CAP_SYS_CHROOT");
   // Without this the old working directory would still lead out.
   if (chdir("/") != 0) return Failed(absl::StrCat("enter the new root ", folder), "CAP_DAC_READ_SEARCH");
+  EnteredRoot(folder);
   return absl::OkStatus();
 }
 

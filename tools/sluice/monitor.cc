@@ -2,11 +2,13 @@
 
 #include <sys/stat.h>
 
+#include "sys/base/root_path.h"
+
 namespace sluice::tools {
 
 Monitor::State Monitor::Look(const std::string& path) {
   struct stat info;
-  if (stat(path.c_str(), &info) != 0) return {};
+  if (stat(sys::PathInRoot(path).c_str(), &info) != 0) return {};
   return {true, info.st_mtim.tv_sec * int64_t{1'000'000'000} + info.st_mtim.tv_nsec, info.st_size, info.st_ino,
           info.st_dev};
 }
