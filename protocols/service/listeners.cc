@@ -4,17 +4,20 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sys/net/listen_socket.h"
 
 namespace sluice::service {
 namespace {
+
+// Nobody asked for less, and a client that finds a queue full tries again a whole second later. Clients are spread over
+// the sockets by a hash, not in turn: a share of one or two would be exceeded by a handful of them.
+constexpr int kLeastBacklog = 32;
 
 sys::ListenOptions ListenOptionsOf(const ServiceOptions& options, int workers, const sys::SocketAddress& address) {
   sys::ListenOptions listen;
   listen.address = address;
   const int backlog = options.backlog > 0 ? options.backlog : 1 + options.maxconn / 8;
   const int sockets = address.is_unix() ? 1 : workers;
-  listen.backlog = std::max(1, (backlog + sockets - 1) / sockets);
+  listen.backlog = std::max(options.backlog > 0 ? 1 : kLeastBacklog, (backlog + sockets - 1) / sockets);
   listen.reuse_port = true;
   listen.options = options.listen_socket_options;
   listen.device = options.listen_device;
@@ -67,6 +70,13 @@ absl::StatusOr<ListenerPlan> ListenerSet::Plan(const Snapshot& snapshot) {
       return same(l) && l->ordinal == ordinal;
     });
     if (kept != running_.end()) {
+      const sys::ListenOptions now = ListenOptionsOf(*service, workers_->size(), service->listen);
+      const sys::ListenOptions& then = (*kept)->options;
+      if (now.backlog != then.backlog || now.options != then.options || now.device != then.device) {
+        plan.notes.push_back(absl::StrCat(DescribeService(*service, (*kept)->bound),
+                                          ": warning: its backlog, -ol or -Di has changed, but a reload keeps its "
+                                          "socket as it was opened; restart sluice, or take another port"));
+      }
       plan.entries.push_back({*kept, false});
       continue;
     }
@@ -109,6 +119,7 @@ absl::Status ListenerSet::Open(const ServiceOptions& options, const ListenerPlan
     holder = std::move(probe->holder);
   }
   listener.bound = listen.address;
+  listener.options = listen;
   const int sockets = unix_socket ? 1 : workers_->size();
   for (int i = 0; i < sockets; ++i) {
     absl::StatusOr<sys::UniqueFd> socket = sys::OpenListener(listen);

@@ -14,6 +14,7 @@
 #include "relay/connection_budget.h"
 #include "relay/worker_pool.h"
 #include "sys/base/unique_fd.h"
+#include "sys/net/listen_socket.h"
 #include "sys/net/socket_address.h"
 
 namespace sluice::service {
@@ -27,7 +28,8 @@ struct Listener {
   ServiceType type = ServiceType::kTcpPortMap;
   sys::SocketAddress configured;
   int ordinal = 0;
-  sys::SocketAddress bound;  // with the port that was found for port 0
+  sys::SocketAddress bound;    // with the port that was found for port 0
+  sys::ListenOptions options;  // with which its sockets were opened
   relay::AcceptorSet::Id id = 0;
   std::shared_ptr<relay::ConnectionBudget> budget;
 
@@ -49,6 +51,7 @@ struct ListenerPlan {
   };
   std::vector<Entry> entries;                      // one for each service, in their order
   std::vector<std::shared_ptr<Listener>> dropped;  // run now and are not wanted any more
+  std::vector<std::string> notes;                  // warnings for the operator
 };
 
 // Opens, keeps and closes the listening sockets of all services.

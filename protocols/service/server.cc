@@ -118,6 +118,7 @@ absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::stri
   if (!plan.ok()) return plan.status();
 
   // From here on nothing fails.
+  for (const std::string& note : plan->notes) options_.say(note);
   resolver_ = *std::move(resolver);
   std::vector<sys::SocketAddress> bound;
   for (const ListenerPlan::Entry& entry : plan->entries) bound.push_back(entry.listener->bound);
