@@ -117,6 +117,7 @@ class Leftovers(rig.Case):
         self.assertRegex(said, r'<stdin>:2: error: .*another service listens there')
 
 
+@rig.expand
 class Addresses(rig.Case):
 
     def test_reload_moves_a_service_to_all_addresses_of_its_port_and_back(self):
@@ -125,6 +126,31 @@ class Addresses(rig.Case):
             for options in ('', '-i127.0.0.1', '-i0.0.0.0'):
                 self.assertIn('reloaded', proxy.reload(relay_to(origin.port, options, at=port)))
                 peers.tunnel_works(('127.0.0.1', port))
+
+    @rig.over(backlog=('backlog 7\n', ''), option=('', '-olTCP_DEFER_ACCEPT=5 '), interface=('', '-Dilo '))
+    def test_what_a_reload_cannot_change_on_an_open_port_is_warned_of(self, change):
+        before, option = change
+        port = peers.free_port()
+        with peers.Origin() as origin, rig.Sluice(relay_to(origin.port, at=port)) as proxy:
+            self.assertIn('reloaded', proxy.reload(relay_to(origin.port, at=port)))
+            self.assertEqual(proxy.stderr.matching('warning'), [])
+            self.assertIn('reloaded', proxy.reload(before + relay_to(origin.port, option + '-i127.0.0.1', at=port)))
+            self.assertTrue(proxy.stderr.matching(r'TCPPM 127\.0\.0\.1:%d .*warning: .*restart' % port))
+            peers.tunnel_works(proxy.address())
+
+    def test_small_burst_at_many_workers_waits_for_no_second(self):
+        """Each worker's queue holds a burst: a client that finds it full tries again after a second."""
+        with peers.Origin() as origin, rig.Sluice('maxconn 100\n' + relay_to(origin.port), '--workers=16') as proxy:
+            self.need('ss')
+            shares = listen_queues(proxy.port())
+            self.assertEqual(len(shares), 16)
+            self.assertGreaterEqual(min(shares), 32)
+
+
+def listen_queues(port):
+    """The most clients that may wait for accept(), for each listening socket of `port`."""
+    lines = subprocess.run(['ss', '-ltnH', 'sport = :%d' % port], capture_output=True, check=True).stdout.decode()
+    return [int(line.split()[2]) for line in lines.splitlines()]
 
 
 @rig.expand

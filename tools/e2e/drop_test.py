@@ -52,6 +52,27 @@ class Drop(rig.Case):
                 peers.tunnel_works(proxy.address())
                 self._is(proxy, nobody.pw_uid, nobody.pw_gid)
 
+    def test_files_of_the_configuration_are_found_again_inside_a_chroot(self):
+        """Paths are those of the world outside: a log is opened anew, socket files are made and removed, all ends clean."""
+        folder = rig.scratch_folder()
+        os.chmod(folder, 0o755)
+        root = os.path.join(folder, 'root')
+        os.mkdir(root)
+        os.chown(root, 65532, 65533)
+        with peers.Origin() as origin:
+            relay = 'tcppm -iunix:%s/%%s 0 127.0.0.1 %d\n' % (root, origin.port)
+            before = 'pidfile %s/pid\nlog %s/log\nchroot %s\nsetgid 65533\nsetuid 65532\n' % (root, root, root)
+            with rig.Sluice(before + relay % 'one', folder=root) as proxy:
+                peers.tunnel_works(os.path.join(root, 'one'))
+                rig.eventually(lambda: os.path.getsize(os.path.join(root, 'log')) > 0, 'a record')
+                os.rename(os.path.join(root, 'log'), os.path.join(root, 'log.1'))
+                self.assertIn('reloaded', proxy.reload(before + relay % 'one' + relay % 'two'))
+                for name in ('one', 'two'):
+                    peers.tunnel_works(os.path.join(root, name))
+                rig.eventually(lambda: os.path.exists(os.path.join(root, 'log')), 'the new log')
+            self.assertEqual(sorted(os.listdir(root)), ['log', 'log.1', 'sluice.cfg'])
+            self.assertEqual(proxy.stderr.matching('error|cannot'), [])
+
     def test_user_and_group_by_number(self):
         with peers.Origin() as origin:
             with rig.Sluice(self._config(origin, 'setgid 65533\nsetuid 65532\n')) as proxy:
