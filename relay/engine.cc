@@ -116,7 +116,9 @@ void Engine::OnLegEvent(Session& session, int index, uint16_t ready) {
       // The client gave up: there is nobody left to connect for. (Its orderly end alone is none: it may still read. But
       // nobody knows how long an upstream takes that is to come to us: then it is.)
       if ((ready & (session.connecting->accepting ? kEnds : Loop::kError)) != 0) {
-        ConnectingOver(session, EndCode::kReadFailed, EndSide::kClient, sys::PendingSocketError(leg.fd.get()));
+        const int error = sys::PendingSocketError(leg.fd.get());
+        if (error == 0 && (ready & Loop::kError) != 0) return Unwatchable(session);
+        ConnectingOver(session, EndCode::kReadFailed, EndSide::kClient, error);
       }
       return;
     case SessionStage::kRelaying:
@@ -229,15 +231,20 @@ void Engine::Step(Session& session, int direction, FlowEvent event) {
 void Engine::LegFailed(Session& session, int index) {
   Leg& leg = session.leg[index];
   const int error = sys::PendingSocketError(leg.fd.get());
-  // An error that is none: the loop cannot watch this leg any longer (loop.h).
-  if (error == 0) {
-    stats_.refused_resources.Add(1);
-    return ForceClose(session, EndCode::kNoResources, EndSide::kUs, ENOMEM);
-  }
+  if (error == 0) return Unwatchable(session);
   const bool had_its_say = leg.state == LegState::kEnded;
   SetReason(session, had_its_say ? EndCode::kWriteFailed : EndCode::kReadFailed, SideOf(index), error);
   Break(leg, had_its_say ? index == kClient : true);
   Step(session, 1 - index, FlowEvent::kAbandon);
+}
+
+// The loop spoke of an error that is none: it cannot watch that socket any longer (loop.h).
+void Engine::Unwatchable(Session& session) {
+  stats_.refused_resources.Add(1);
+  if (session.stage == SessionStage::kConnecting) {
+    return ConnectingOver(session, EndCode::kNoResources, EndSide::kUs, ENOMEM);
+  }
+  ForceClose(session, EndCode::kNoResources, EndSide::kUs, ENOMEM);
 }
 
 void Engine::Break(Leg& leg, bool pass_on) {

@@ -104,6 +104,7 @@ class Engine {
   void AfterTake(Session& session, int direction, int64_t bytes);
   void Step(Session& session, int direction, FlowEvent event);
   void LegFailed(Session& session, int leg);
+  void Unwatchable(Session& session);
   // `pass_on`: the leg is gone altogether, which the other one learns by a reset.
   static void Break(Leg& leg, bool pass_on);
   void SourceBroke(Session& session, int direction, int error);

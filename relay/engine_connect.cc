@@ -80,11 +80,7 @@ void Engine::OnAttemptEvent(Session& session, uint8_t kind, uint16_t ready) {
     const int error = ConnectOutcome(attempt.fd.get(), session.connecting->plan.candidates[attempt.candidate],
                                      (ready & kFailure) != 0);
     if (error != 0) return AttemptFailed(session, attempt, error);
-    // An error that is none: the loop cannot watch this socket any longer (loop.h).
-    if ((ready & sys::Loop::kError) != 0) {
-      stats_.refused_resources.Add(1);
-      return ConnectingOver(session, EndCode::kNoResources, EndSide::kUs, ENOMEM);
-    }
+    if ((ready & sys::Loop::kError) != 0) return Unwatchable(session);
     return AttemptWon(session, attempt, ready);
   }
 }

@@ -271,5 +271,25 @@ TEST_P(RelayWalkTest, NothingIsLostAndNothingIsLeft) {
   }
 }
 
+// A loop that takes no more descriptors, and one that loses them: the session is shed, and both sides learn of it.
+TEST(RelayShedTest, WatchThatIsRefusedOrLostEndsTheSession) {
+  const RelayOptions options;
+  for (const bool refused : {true, false}) {
+    FaultyLoop::Faults faults{.refuse = refused ? 1000 : 0, .lose = refused ? 0 : 1000};
+    SessionHarness harness(std::make_unique<FaultyLoop>(*sys::testing::MakeLoop(LoopKind::kEpoll), /*seed=*/1, faults));
+    TestSession& s = harness.Start({}, &options);
+    const TestListener listener = Listen(SocketKind::kUnix);
+    TestSession& connecting = harness.StartConnecting({.candidates = {listener.address}}, &options);
+    ASSERT_TRUE(harness.AllGone()) << refused;
+    for (const TestSession* session : {&s, &connecting}) {
+      EXPECT_EQ(session->record->code(), EndCode::kNoResources);
+      EXPECT_EQ(session->record->report.reason.side, EndSide::kUs);
+      EXPECT_NE(session->record->report.reason.error, 0);
+    }
+    EXPECT_GE(harness.engine().stats().refused_resources.value(), 2);
+    ASSERT_TRUE(harness.TurnUntil([&] { return s.client.saw_end() && s.upstream.saw_end(); }));
+  }
+}
+
 }  // namespace
 }  // namespace sluice::relay::testing

@@ -20,10 +20,21 @@ int64_t FaultyLoop::Watch(int fd, Token token, Interest interest) {
   return watch;
 }
 
-void FaultyLoop::Release(WatchId watch) {
-  by_token_.erase(watched_[watch].token);
+sys::Loop::Token FaultyLoop::Forget(WatchId watch) {
+  const Token token = watched_[watch].token;
+  by_token_.erase(token);
   watched_.erase(watch);
-  loop_->Release(watch);
+  return token;
+}
+
+void FaultyLoop::ReleaseToClose(WatchId watch) {
+  const Token token = Forget(watch);
+  if (Chance(faults_.late_release)) {
+    loop_->Release(watch);
+  } else {
+    prompt_.insert(token);
+    loop_->ReleaseToClose(watch);
+  }
 }
 
 void FaultyLoop::Give(Token token, uint16_t ready) {
@@ -32,7 +43,7 @@ void FaultyLoop::Give(Token token, uint16_t ready) {
 
 void FaultyLoop::TakeEvent(const Event& event) {
   if ((event.ready & kReleased) != 0) {
-    if (Chance(faults_.late_release)) {
+    if (prompt_.erase(event.token) == 0 && Chance(faults_.late_release)) {
       unreleased_.push_back(event.token);
     } else {
       Give(event.token, kReleased);

@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "sys/loop/loop.h"
@@ -31,7 +33,8 @@ class FaultyLoop final : public sys::Loop {
       : loop_(std::move(loop)), random_(seed), faults_(faults) {}
 
   int64_t Watch(int fd, Token token, Interest interest) override;
-  void Release(WatchId watch) override;
+  void Release(WatchId watch) override { Forget(watch), loop_->Release(watch); }
+  void ReleaseToClose(WatchId watch) override;
   absl::Span<const Event> Turn(int64_t timeout_nanos) override;
   void Wake() override { loop_->Wake(); }
   int watches() const override { return loop_->watches() + static_cast<int>(unreleased_.size()); }
@@ -50,6 +53,7 @@ class FaultyLoop final : public sys::Loop {
   };
 
   bool Chance(int in_a_thousand) { return static_cast<int>(random_() % 1000) < in_a_thousand; }
+  Token Forget(WatchId watch);
   void Give(Token token, uint16_t ready);
   void TakeEvent(const Event& event);
 
@@ -58,6 +62,7 @@ class FaultyLoop final : public sys::Loop {
   const Faults faults_;
   std::map<WatchId, Watched> watched_;
   std::map<Token, WatchId> by_token_;
+  std::set<Token> prompt_;         // closed when the inner loop lets go: kReleased may not be late
   std::vector<Token> unreleased_;  // the inner loop has let go, the user does not know yet
   std::vector<Event> events_;
   int lost_ = 0;
