@@ -1,4 +1,5 @@
-// How bytes move: events in, reads and writes out. Connecting is in engine_connect.cc, ends are in engine_close.cc.
+// How bytes move: events in, reads and writes out. Connecting is in engine_connect.cc, time in
+// engine_time.cc, ends are in engine_close.cc.
 
 #include "relay/engine.h"
 
@@ -13,15 +14,9 @@
 namespace sluice::relay {
 namespace {
 
-EndSide SideOf(int leg) { return leg == kClient ? EndSide::kClient : EndSide::kUpstream; }
-
 bool BothHaveEnded(const Session& session) {
   return session.leg[kClient].state == LegState::kEnded && session.leg[kUpstream].state == LegState::kEnded &&
          session.flow[kUp].state == FlowState::kEnded && session.flow[kDown].state == FlowState::kEnded;
-}
-
-bool OneHasEnded(const Session& session) {
-  return session.flow[kUp].state == FlowState::kEnded || session.flow[kDown].state == FlowState::kEnded;
 }
 
 }  // namespace
@@ -226,55 +221,6 @@ void Engine::Step(Session& session, int direction, FlowEvent event) {
   }
 }
 
-// The loop says that a leg has failed. The error is taken at once, so that it makes no difference which call would have
-// met it: what the leg still holds is read and delivered, the end after that is none, and nothing more is given to it.
-void Engine::LegFailed(Session& session, int index) {
-  Leg& leg = session.leg[index];
-  const int error = sys::PendingSocketError(leg.fd.get());
-  if (error == 0) return Unwatchable(session);
-  const bool had_its_say = leg.state == LegState::kEnded;
-  SetReason(session, had_its_say ? EndCode::kWriteFailed : EndCode::kReadFailed, SideOf(index), error);
-  Break(leg, had_its_say ? index == kClient : true);
-  Step(session, 1 - index, FlowEvent::kAbandon);
-}
-
-// The loop spoke of an error that is none: it cannot watch that socket any longer (loop.h).
-void Engine::Unwatchable(Session& session) {
-  stats_.refused_resources.Add(1);
-  if (session.stage == SessionStage::kConnecting) {
-    return ConnectingOver(session, EndCode::kNoResources, EndSide::kUs, ENOMEM);
-  }
-  ForceClose(session, EndCode::kNoResources, EndSide::kUs, ENOMEM);
-}
-
-void Engine::Break(Leg& leg, bool pass_on) {
-  leg.state = LegState::kBroken;
-  if (pass_on) leg.is_gone = true;
-}
-
-// Reading a leg failed: nothing more comes from it, and nothing can be given to it.
-void Engine::SourceBroke(Session& session, int direction, int error) {
-  Leg& leg = session.leg[SourceOf(direction)];
-  Break(leg, leg.state != LegState::kBroken);
-  leg.readable = false;
-  SetReason(session, EndCode::kReadFailed, SideOf(SourceOf(direction)), error);
-  Step(session, direction, FlowEvent::kAbandon);
-  Step(session, 1 - direction, FlowEvent::kAbandon);
-}
-
-// Writing a leg failed. What it sent before is still read: it may be a whole answer. EPIPE means that it takes no more
-// but has ended in order, or will; anything else that it is gone, and then 0 is no end (a reset is told once only). A
-// client that has ended and gone wants no more of the answer, which the upstream learns by a reset; an upstream that
-// has done so has answered, and the client may finish its upload into nowhere while it reads.
-void Engine::SinkBroke(Session& session, int direction, int error) {
-  Leg& leg = session.leg[SinkOf(direction)];
-  SetReason(session, EndCode::kWriteFailed, SideOf(SinkOf(direction)), error);
-  Step(session, direction, FlowEvent::kAbandon);
-  const bool had_its_say = session.flow[1 - direction].state == FlowState::kEnded;
-  Break(leg, had_its_say ? SinkOf(direction) == kClient : error != EPIPE);
-  if (!had_its_say) leg.readable = true;
-}
-
 // After each batch of pumping: has one end to be followed by the other (-C), is the session over?
 void Engine::Settle(Session& session) {
   if (session.framed) return SettleFramed(session);
@@ -324,76 +270,6 @@ void Engine::RunReady() {
     if (session->stage == SessionStage::kRelaying) Settle(*session);
   }
   ready_now_.clear();
-}
-
-void Engine::AdvanceTo(sys::MonotonicNanos now) {
-  now_ = now;
-  due_.clear();
-  wheel_.Advance(TickOf(now), due_);
-  for (const uint32_t id : due_) OnTimer(id);
-}
-
-void Engine::OnTimer(uint32_t id) {
-  Session& session = table_.At(id / 3);
-  if (session.stage == SessionStage::kFree) return;
-  if (id % 3 == 0) return OnSessionTimer(session);
-  if (session.stage == SessionStage::kConnecting) return OnStagger(session);
-  if (session.stage != SessionStage::kRelaying) return;
-  const int direction = static_cast<int>(id % 3) - 1;
-  session.flow[direction].delayed = false;
-  session.flow[direction].after_delay = true;
-  Pump(session, direction);
-  if (session.stage == SessionStage::kRelaying) Settle(session);
-}
-
-void Engine::OnSessionTimer(Session& session) {
-  switch (session.stage) {
-    case SessionStage::kConnecting:
-      return ConnectingOver(session, EndCode::kConnectTimeout, EndSide::kUpstream, ETIMEDOUT);
-    case SessionStage::kDiscarding:
-      return Discard(session);
-    case SessionStage::kRelaying: {
-      if (session.framed) return OnFramedTimer(session);
-      const TimerWheel::Id id = SessionTimer(session);
-      const uint32_t deadline = IdleDeadline(session);
-      if (static_cast<int32_t>(deadline - TickOf(now_)) > 0) {
-        wheel_.Arm(id, deadline);
-        return;
-      }
-      const bool is_tail = OneHasEnded(session) && !session.options->half_close;
-      const int tail = session.flow[kUp].state == FlowState::kEnded ? kDown : kUp;
-      if (is_tail && TailMoved(session.leg[SinkOf(tail)])) return ArmAfter(id, session.options->linger_nanos);
-      return ForceClose(session, is_tail ? EndCode::kUnsentData : EndCode::kIdleTimeout, EndSide::kUs, 0);
-    }
-    case SessionStage::kFree:
-    case SessionStage::kReleasing:
-      return;
-  }
-}
-
-uint32_t Engine::IdleDeadline(const Session& session) const {
-  const RelayOptions& options = *session.options;
-  int64_t nanos = options.idle_nanos;
-  if (session.framed) nanos = std::min(nanos, session.observer->framer()->QuietNanos());
-  // Under -C what follows an end is only the tail.
-  if (OneHasEnded(session)) {
-    nanos = std::min(nanos, options.half_close ? options.half_closed_idle_nanos : options.linger_nanos);
-  }
-  return session.active_tick + static_cast<uint32_t>(nanos / sys::kNanosPerMilli) + 1;
-}
-
-// One tick more than asked: the turn's time lies somewhere within its tick, and a timer must not be early.
-void Engine::ArmAfter(uint32_t id, int64_t nanos) {
-  wheel_.Arm(id, TickOf(now_) + static_cast<uint32_t>(nanos / sys::kNanosPerMilli) + 1);
-}
-
-int64_t Engine::NanosToNext(sys::MonotonicNanos now) const {
-  if (!ready_.empty()) return 0;
-  const int64_t ticks = wheel_.TicksToNext();
-  if (ticks < 0) return -1;
-  // Ticks are counted from the wheel's own time, which is that of the last turn.
-  const sys::MonotonicNanos wheel_start = now_ - now_ % sys::kNanosPerMilli;
-  return std::max<int64_t>(0, wheel_start + ticks * sys::kNanosPerMilli - now);
 }
 
 }  // namespace sluice::relay

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "relay/engine.h"
@@ -12,6 +13,8 @@
 
 namespace sluice::relay {
 namespace {
+
+EndSide SideOf(int leg) { return leg == kClient ? EndSide::kClient : EndSide::kUpstream; }
 
 // Bytes that the kernel has not yet had acknowledged; 0 where it cannot say.
 uint32_t SendQueueBytes(int fd) {
@@ -53,6 +56,55 @@ SessionReport Engine::Report(const Session& session) const {
 void Engine::Shut(Leg& leg) {
   if (!leg.shut) shutdown(leg.fd.get(), SHUT_WR);
   leg.shut = true;
+}
+
+// The loop says that a leg has failed. The error is taken at once, so that it makes no difference which call would have
+// met it: what the leg still holds is read and delivered, the end after that is none, and nothing more is given to it.
+void Engine::LegFailed(Session& session, int index) {
+  Leg& leg = session.leg[index];
+  const int error = sys::PendingSocketError(leg.fd.get());
+  if (error == 0) return Unwatchable(session);
+  const bool had_its_say = leg.state == LegState::kEnded;
+  SetReason(session, had_its_say ? EndCode::kWriteFailed : EndCode::kReadFailed, SideOf(index), error);
+  Break(leg, had_its_say ? index == kClient : true);
+  Step(session, 1 - index, FlowEvent::kAbandon);
+}
+
+// The loop spoke of an error that is none: it cannot watch that socket any longer (loop.h).
+void Engine::Unwatchable(Session& session) {
+  stats_.refused_resources.Add(1);
+  if (session.stage == SessionStage::kConnecting) {
+    return ConnectingOver(session, EndCode::kNoResources, EndSide::kUs, ENOMEM);
+  }
+  ForceClose(session, EndCode::kNoResources, EndSide::kUs, ENOMEM);
+}
+
+void Engine::Break(Leg& leg, bool pass_on) {
+  leg.state = LegState::kBroken;
+  if (pass_on) leg.is_gone = true;
+}
+
+// Reading a leg failed: nothing more comes from it, and nothing can be given to it.
+void Engine::SourceBroke(Session& session, int direction, int error) {
+  Leg& leg = session.leg[SourceOf(direction)];
+  Break(leg, leg.state != LegState::kBroken);
+  leg.readable = false;
+  SetReason(session, EndCode::kReadFailed, SideOf(SourceOf(direction)), error);
+  Step(session, direction, FlowEvent::kAbandon);
+  Step(session, 1 - direction, FlowEvent::kAbandon);
+}
+
+// Writing a leg failed. What it sent before is still read: it may be a whole answer. EPIPE means that it takes no more
+// but has ended in order, or will; anything else that it is gone, and then 0 is no end (a reset is told once only). A
+// client that has ended and gone wants no more of the answer, which the upstream learns by a reset; an upstream that
+// has done so has answered, and the client may finish its upload into nowhere while it reads.
+void Engine::SinkBroke(Session& session, int direction, int error) {
+  Leg& leg = session.leg[SinkOf(direction)];
+  SetReason(session, EndCode::kWriteFailed, SideOf(SinkOf(direction)), error);
+  Step(session, direction, FlowEvent::kAbandon);
+  const bool had_its_say = session.flow[1 - direction].state == FlowState::kEnded;
+  Break(leg, had_its_say ? SinkOf(direction) == kClient : error != EPIPE);
+  if (!had_its_say) leg.readable = true;
 }
 
 // Both flows have ended.
