@@ -16,6 +16,8 @@ def e2e_test(name, srcs, loops = ["uring", "epoll"], data = [], args = [], tags 
             args = ["$(rootpath //:sluice)"] + (["--backend=" + loop] if loop else []) + args,
             data = ["//:sluice", ":rig"] + data,
             size = size,
+            # For the full form; in either form each case has a deadline of its own.
+            timeout = "long" if size == "medium" else None,
             tags = ["e2e"] + tags + (["local"] if local else ["block-network", "requires-fakeroot"]),
             **kwargs
         )

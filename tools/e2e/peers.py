@@ -279,7 +279,7 @@ class Origin:
                 return
             self.accepted += 1
             self.peers.append(peer)
-            sock.settimeout(60)
+            sock.settimeout(600)
             if sock.family != socket.AF_UNIX:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             threading.Thread(target=self._serve, args=(self.handler, sock, self._case), daemon=True).start()

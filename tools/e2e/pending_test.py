@@ -3,9 +3,12 @@
 
 import os
 import re
+import sys
 import unittest
 
-import report
+sys.dont_write_bytecode = True
+
+import report  # pylint: disable=wrong-import-position
 
 PARTS = {'HTTP', 'SOCKS', 'TLS', 'access rules', 'limits', 'parents', 'administration', 'mail and FTP',
          'PROXY protocol', 'transparent service'}

@@ -60,7 +60,7 @@ class Nginx(Program):
     def __init__(self):
         self.port, folder = peers.free_port(), rig.scratch_folder()
         os.chmod(folder, 0o755)
-        self.large = peers.payload(rig.size(20 << 20, 500 << 20))
+        self.large = peers.payload(rig.size(20 << 20, 200 << 20))
         for name, data in (('small', b'a small answer\n'), ('large', self.large)):
             with open(os.path.join(folder, name), 'wb') as out:
                 out.write(data)
