@@ -41,8 +41,8 @@ struct ConnectPlan {
 // Everything that a session starts with. Made by a handshake thread, or on the worker itself when nothing had to block;
 // after Worker::Post nothing is left behind to misuse. Move-only.
 //
-// Without an upstream, a candidate or a listener the session only says what SessionObserver::AnswerNotConnected says and
-// ends in order: how a client is refused that may still be sending.
+// Without an upstream, a candidate or a listener the session only says what SessionObserver::AnswerNotConnected says
+// and ends in order: how a client is refused that may still be sending.
 //
 // REQUIRES: client valid and O_NONBLOCK; `upstream` O_NONBLOCK where it is valid; options and observer not null.
 struct Handoff {

@@ -1,4 +1,4 @@
-// Pipes are borrowed, and go back clean or not at all.
+// What sessions share: pipes, which are borrowed and go back clean or not at all, and turns.
 
 #include <string>
 #include <vector>
@@ -74,6 +74,35 @@ TEST_P(RelayPipesTest, FlowWithABlockedReaderKeepsOneAndGivesItBack) {
   harness_->Settle();
   EXPECT_GE(harness_->engine().transfer().pipes().idle(), 1);
   EXPECT_EQ(harness_->engine().transfer().pipes().stats().dirty_closed, 0);
+}
+
+class RelayTurnTest : public RelayLoopTest {};
+
+INSTANTIATE_TEST_SUITE_P(Loops, RelayTurnTest, ::testing::ValuesIn(sys::testing::kLoopKinds),
+                         sys::testing::LoopKindName<::testing::TestParamInfo<sys::testing::LoopKind>>);
+
+// `-b1000`: a turn gives a direction at most 16 reads for its event and 16 from the ready list, then others are served.
+TEST_P(RelayTurnTest, BusySessionLeavesTheOthersTheirTurn) {
+  options_.read_bytes = 1000;
+  options_.splice = {.from_upstream = false, .from_client = false};
+  TestSession& busy = Start({.client = SocketKind::kUnix, .upstream = SocketKind::kUnix});
+  TestSession& other = Start({.client = SocketKind::kUnix, .upstream = SocketKind::kUnix});
+  harness_->Settle();
+  busy.upstream.Send(Bytes(1, 1'000'000));
+  for (int i = 0; i < 10; ++i) {
+    const int64_t before = harness_->engine().transfer().stats().copied_bytes;
+    harness_->Turn();
+    EXPECT_LE(harness_->engine().transfer().stats().copied_bytes - before, 2 * 17 * 1000);
+  }
+  EXPECT_EQ(harness_->engine().NanosToNext(harness_->now()), 0) << "it waits for its next turn, not for an edge";
+  EXPECT_GT(harness_->engine().stats().budget_stops.value(), 0);
+  other.client.Send("ping");
+  harness_->Turn();
+  harness_->Turn();
+  other.upstream.Work();
+  EXPECT_EQ(other.upstream.received(), "ping");
+  ASSERT_TRUE(TurnUntil([&] { return busy.client.received().size() == 1'000'000; }));
+  EXPECT_TRUE(busy.client.received() == Bytes(1, 1'000'000));
 }
 
 }  // namespace

@@ -93,9 +93,9 @@ struct Session {
   uint8_t upstream_kind = 0;  // the token kind under which the upstream leg is watched
   uint8_t watches = 0;        // not yet released: while there are any, the slot stays
   bool reason_set = false;
-  bool ready_listed = false;  // on the worker's ready list
-  bool framed = false;        // the observer has a framer, which is asked where messages end
-  bool returning = false;     // the client leaves as soon as it has everything (Framer::kReturn)
+  bool ready_listed = false;    // on the worker's ready list
+  bool framed = false;          // the observer has a framer, which is asked where messages end
+  bool returning = false;       // the client leaves as soon as it has everything (Framer::kReturn)
   bool upstream_freed = false;  // the upstream goes to Framer::OnUpstreamFree once the loop has let go of it
 };
 

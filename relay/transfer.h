@@ -41,9 +41,9 @@ class Transfer {
   };
   struct Outcome {
     Result result;
-    int64_t bytes = 0;       // taken from the source
-    bool rest_left = false;  // the sink is blocked and the flow holds a rest
-    int error = 0;           // errno, positive
+    int64_t bytes = 0;                        // taken from the source
+    bool rest_left = false;                   // the sink is blocked and the flow holds a rest
+    int error = 0;                            // errno, positive
     Framer::Next next = Framer::Next::kGoOn;  // of a framed flow
   };
 
