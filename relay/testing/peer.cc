@@ -10,8 +10,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <random>
+#include <system_error>
 
 #include "sys/net/listen_socket.h"
 #include "sys/net/socket_options.h"
@@ -24,14 +26,24 @@ namespace {
   std::abort();
 }
 
-std::string FreshUnixPath() {
-  static int count = 0;
-  static const std::string folder = [] {
+// A folder for the sockets of this process, gone with it.
+struct Folder {
+  Folder() {
     char name[] = "/tmp/relayXXXXXX";
     if (mkdtemp(name) == nullptr) Die("mkdtemp");
-    return std::string(name);
-  }();
-  return folder + "/" + std::to_string(count++);
+    path = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  std::string path;
+};
+
+std::string FreshUnixPath() {
+  static int count = 0;
+  static const Folder folder;
+  return folder.path + "/" + std::to_string(count++);
 }
 
 sys::SocketAddress AddressFor(SocketKind kind) {
