@@ -24,6 +24,12 @@ Worker::Worker(int index, std::unique_ptr<sys::Loop> loop, const sys::Clock* clo
           [](uint32_t slot, uint32_t generation, int socket) {
             return Engine::MakeToken(slot, generation, static_cast<uint8_t>(kKindAssociation + socket));
           },
+          now_),
+      mapped_ports_(
+          this, loop_.get(),
+          [](uint32_t slot, uint32_t generation, bool port) {
+            return Engine::MakeToken(slot, generation, port ? kKindMappedPort : kKindMappedClient);
+          },
           now_) {
   engine_.set_worker(this);
 }
@@ -50,8 +56,8 @@ void Worker::Loop() {
 
 int64_t Worker::WaitNanos() const {
   int64_t wait = engine_.NanosToNext(now_);
-  for (const int64_t other :
-       {acceptors_.NanosToNext(now_), first_bytes_.NanosToNext(now_), associations_.NanosToNext(now_)}) {
+  for (const int64_t other : {acceptors_.NanosToNext(now_), first_bytes_.NanosToNext(now_),
+                              associations_.NanosToNext(now_), mapped_ports_.NanosToNext(now_)}) {
     if (wait < 0 || (other >= 0 && other < wait)) wait = other;
   }
   return wait;
@@ -64,6 +70,7 @@ void Worker::Turn() {
   engine_.AdvanceTo(now_);
   first_bytes_.AdvanceTo(now_);
   associations_.AdvanceTo(now_);
+  mapped_ports_.AdvanceTo(now_);
   for (const sys::Loop::Event& event : events) {
     const uint32_t slot = Engine::SlotOf(event.token);
     const uint32_t generation = Engine::GenerationOf(event.token);
@@ -81,6 +88,12 @@ void Worker::Turn() {
       case kKindAssociation + 3:
         associations_.OnEvent(slot, generation, kind - kKindAssociation, event.ready);
         break;
+      case kKindMappedPort:
+        mapped_ports_.OnPortEvent(slot, generation, event.ready);
+        break;
+      case kKindMappedClient:
+        mapped_ports_.OnClientEvent(slot, generation, event.ready);
+        break;
       default:
         engine_.OnEvent(event.token, event.ready);
     }
@@ -89,6 +102,7 @@ void Worker::Turn() {
   if (resume_.load(std::memory_order_relaxed) && resume_.exchange(false)) acceptors_.Resume();
   engine_.RunReady();
   associations_.RunReady();
+  mapped_ports_.RunReady();
   acceptors_.Run(now_);
   running_.store(engine_.running() + associations_.running(), std::memory_order_relaxed);
   const int64_t took = clock_->Now() - now_;
@@ -136,6 +150,7 @@ void Worker::EndAll(EndCode code) {
   engine_.EndAll(code);
   first_bytes_.EndAll();
   associations_.EndAll(code);
+  mapped_ports_.EndAll(code);
 }
 
 void Worker::Deal(std::shared_ptr<AdmissionHandler> handler, sys::UniqueFd client, sys::SocketAddress address,

@@ -12,6 +12,7 @@
 #include "relay/acceptor.h"
 #include "relay/datagram/associations.h"
 #include "relay/datagram/datagram_stats.h"
+#include "relay/datagram/mapped_ports.h"
 #include "relay/engine.h"
 #include "relay/first_bytes.h"
 #include "relay/handoff.h"
@@ -63,7 +64,8 @@ class Worker {
   const WorkerStats& stats() const { return stats_; }
   const EngineStats& engine_stats() const { return engine_.stats(); }
   const AcceptorStats& acceptor_stats() const { return acceptors_.stats(); }
-  const DatagramStats& datagram_stats() const { return associations_.stats(); }
+  const DatagramStats& association_stats() const { return associations_.stats(); }
+  const DatagramStats& mapped_port_stats() const { return mapped_ports_.stats(); }
 
   // --- The worker's own thread.
 
@@ -84,6 +86,7 @@ class Worker {
   AcceptorSet& acceptors() { return acceptors_; }
   Engine& engine() { return engine_; }
   Associations& associations() { return associations_; }
+  MappedPorts& mapped_ports() { return mapped_ports_; }
   void Stop() { stopping_ = true; }
   sys::MonotonicNanos now() const { return now_; }
   const sys::ThreadRole& role() const ABSL_LOCK_RETURNED(role_) { return role_; }
@@ -92,6 +95,8 @@ class Worker {
   static constexpr uint8_t kKindAcceptor = 0xf0;
   static constexpr uint8_t kKindFirstBytes = 0xf1;
   static constexpr uint8_t kKindAssociation = 0xe0;  // + which of its sockets
+  static constexpr uint8_t kKindMappedPort = 0xe8;
+  static constexpr uint8_t kKindMappedClient = 0xe9;
   static_assert(kKindAssociation > Engine::kKindLast);
   static constexpr sys::Loop::Token AcceptorToken(uint32_t index, uint32_t generation) {
     return Engine::MakeToken(index, generation, kKindAcceptor);
@@ -131,6 +136,7 @@ class Worker {
   AcceptorSet acceptors_;
   FirstBytes first_bytes_;
   Associations associations_;
+  MappedPorts mapped_ports_;
   std::vector<Message> mail_;
   bool stopping_ = false;
 };

@@ -13,6 +13,8 @@ const char* LogNameOf(ServiceType type) {
       return "TCPPM";
     case ServiceType::kSocks:
       return "SOCKS";
+    case ServiceType::kUdpPortMap:
+      return "UDPPM";
     case ServiceType::kHttpProxy:
       return "PROXY";
   }

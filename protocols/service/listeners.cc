@@ -15,6 +15,7 @@ constexpr int kLeastBacklog = 32;
 sys::ListenOptions ListenOptionsOf(const ServiceOptions& options, int workers, const sys::SocketAddress& address) {
   sys::ListenOptions listen;
   listen.address = address;
+  listen.kind = IsDatagram(options.type) ? sys::SocketKind::kDatagram : sys::SocketKind::kStream;
   const int backlog = options.backlog > 0 ? options.backlog : 1 + options.maxconn / 8;
   const int sockets = address.is_unix() ? 1 : workers;
   listen.backlog = std::max(options.backlog > 0 ? 1 : kLeastBacklog, (backlog + sockets - 1) / sockets);
@@ -53,9 +54,10 @@ ListenerSet::~ListenerSet() {
   for (const auto& listener : running_) sys::RemoveUnixSocket(listener->bound);
 }
 
-bool ListenerSet::IsListening(const sys::SocketAddress& address) const {
-  return std::any_of(running_.begin(), running_.end(),
-                     [&](const auto& listener) { return Overlap(listener->bound, address); });
+bool ListenerSet::IsListening(const sys::SocketAddress& address, bool datagram) const {
+  return std::any_of(running_.begin(), running_.end(), [&](const auto& listener) {
+    return IsDatagram(listener->type) == datagram && Overlap(listener->bound, address);
+  });
 }
 
 absl::StatusOr<ListenerPlan> ListenerSet::Plan(const Snapshot& snapshot) {
@@ -106,9 +108,12 @@ absl::Status ListenerSet::Open(const ServiceOptions& options, const ListenerPlan
   const bool unix_socket = options.listen.is_unix();
   // Ours may overlap (the more specific address wins): a reload can move a service from one address to all of them. The
   // probe would find our own sockets; it looked for those of others when these were opened.
-  const bool shared_with_us = IsListening(options.listen) ||
-                              std::any_of(plan.entries.begin(), plan.entries.end(),
-                                          [&](const auto& e) { return Overlap(e.listener->bound, options.listen); });
+  const bool datagram = IsDatagram(options.type);  // TCP and UDP ports are different ports
+  const bool shared_with_us =
+      IsListening(options.listen, datagram) ||
+      std::any_of(plan.entries.begin(), plan.entries.end(), [&](const auto& e) {
+        return IsDatagram(e.listener->type) == datagram && Overlap(e.listener->bound, options.listen);
+      });
   if (unix_socket && shared_with_us)
     return absl::AlreadyExistsError("another service listens there: give it a path of its own");
   sys::UniqueFd holder;
@@ -126,14 +131,16 @@ absl::Status ListenerSet::Open(const ServiceOptions& options, const ListenerPlan
     if (!socket.ok()) return socket.status();
     // What every accepted socket inherits, so that it need not be set on each: nothing is held back for Nagle, and
     // urgent bytes stay in the stream.
-    sys::SetNoDelay(socket->get(), true);
-    sys::SetOobInline(socket->get());
+    if (!datagram) {
+      sys::SetNoDelay(socket->get(), true);
+      sys::SetOobInline(socket->get());
+    }
     listener.sockets.push_back(*std::move(socket));
   }
   return absl::OkStatus();
 }
 
-void ListenerSet::Commit(ListenerPlan plan, const std::vector<std::shared_ptr<relay::AdmissionHandler>>& handlers) {
+void ListenerSet::Commit(ListenerPlan plan, const std::vector<ServiceHandler>& handlers) {
   running_.clear();
   for (size_t i = 0; i < plan.entries.size(); ++i) {
     const std::shared_ptr<Listener>& listener = plan.entries[i].listener;
@@ -146,13 +153,17 @@ void ListenerSet::Commit(ListenerPlan plan, const std::vector<std::shared_ptr<re
     for (int w = 0; w < count; ++w) {
       relay::Worker& worker = workers_->at(first + w);
       if (!plan.entries[i].is_new) {
-        worker.Run([id, handler = handlers[i]](relay::Worker& here) { here.acceptors().SetHandler(id, handler); });
+        worker.Run([id, handler = handlers[i]](relay::Worker& here) {
+          if (handler.streams != nullptr) here.acceptors().SetHandler(id, handler.streams);
+          if (handler.datagrams != nullptr) here.mapped_ports().SetHandler(id, handler.datagrams);
+        });
         continue;
       }
       auto socket = std::make_shared<sys::UniqueFd>(std::move(listener->sockets[w]));
       worker.Run([id, socket, handler = handlers[i], deal](relay::Worker& here) {
         // Refused only without memory, when the other workers' sockets must do.
-        (void)here.acceptors().Add(id, std::move(*socket), handler, deal);
+        if (handler.streams != nullptr) (void)here.acceptors().Add(id, std::move(*socket), handler.streams, deal);
+        if (handler.datagrams != nullptr) (void)here.mapped_ports().Add(id, std::move(*socket), handler.datagrams);
       });
     }
     listener->sockets.clear();
@@ -168,8 +179,10 @@ void ListenerSet::Close(const std::shared_ptr<Listener>& listener) {
   const int count = unix_socket ? 1 : workers_->size();
   for (int w = 0; w < count; ++w) {
     closing_->fetch_add(1);
-    workers_->at(first + w).Run([id = listener->id, closing = closing_](relay::Worker& here) {
-      here.acceptors().Close(id, [closing] { closing->fetch_sub(1); });
+    workers_->at(first + w).Run([id = listener->id, closing = closing_, type = listener->type](relay::Worker& here) {
+      auto closed = [closing] { closing->fetch_sub(1); };
+      if (IsDatagram(type)) return here.mapped_ports().Close(id, closed);
+      here.acceptors().Close(id, closed);
     });
   }
 }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -12,6 +14,7 @@
 #include "protocols/service/snapshot.h"
 #include "relay/acceptor.h"
 #include "relay/connection_budget.h"
+#include "relay/datagram/mapped_client.h"
 #include "relay/worker_pool.h"
 #include "sys/base/unique_fd.h"
 #include "sys/net/listen_socket.h"
@@ -54,6 +57,23 @@ struct ListenerPlan {
   std::vector<std::string> notes;                  // warnings for the operator
 };
 
+// What serves the clients of one service: those of a stream, or those of a UDP port; the other one is null. Made from
+// either (`return std::make_shared<PortMap>(...)`).
+struct ServiceHandler {
+  ServiceHandler() = default;
+  template <typename Handler>
+  ServiceHandler(std::shared_ptr<Handler> handler) {  // NOLINT: implicit, see above
+    if constexpr (std::is_base_of_v<relay::AdmissionHandler, Handler>) {
+      streams = std::move(handler);
+    } else {
+      datagrams = std::move(handler);
+    }
+  }
+
+  std::shared_ptr<relay::AdmissionHandler> streams;
+  std::shared_ptr<relay::MappedPortHandler> datagrams;
+};
+
 // Opens, keeps and closes the listening sockets of all services.
 //
 // A port in use is found by a probe bind without SO_REUSEPORT for each address that is new, before its first socket;
@@ -72,7 +92,7 @@ class ListenerSet {
 
   // Makes the plan the truth. handlers[i] belongs to entries[i]. Returns when every worker has been told, not when it
   // has acted.
-  void Commit(ListenerPlan plan, const std::vector<std::shared_ptr<relay::AdmissionHandler>>& handlers);
+  void Commit(ListenerPlan plan, const std::vector<ServiceHandler>& handlers);
 
   // Closes every listener once its queue is empty (shutdown).
   void CloseAll();
@@ -80,7 +100,7 @@ class ListenerSet {
   int closing() const { return closing_->load(); }
   // Something listens on the port that sockets on `address` would share or overlap: on the same address, or one of them
   // on all addresses of the family.
-  bool IsListening(const sys::SocketAddress& address) const;
+  bool IsListening(const sys::SocketAddress& address, bool datagram) const;
 
  private:
   absl::Status Open(const ServiceOptions& options, const ListenerPlan& plan, Listener& listener);

@@ -56,7 +56,10 @@ std::vector<bool> FindSelfLoops(const Snapshot& snapshot, const std::vector<sys:
     const sys::SocketAddress& target = service->target.address;
     int reached = -1;
     for (size_t i = 0; i < bound.size() && reached < 0; ++i) {
-      if (target.family() != sys::AddressFamily::kNone && Reaches(target, bound[i])) reached = static_cast<int>(i);
+      const bool same_kind = IsDatagram(snapshot.services[i]->type) == IsDatagram(service->type);
+      if (target.family() != sys::AddressFamily::kNone && same_kind && Reaches(target, bound[i])) {
+        reached = static_cast<int>(i);
+      }
     }
     next.push_back(reached);
   }

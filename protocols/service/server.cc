@@ -41,7 +41,9 @@ std::shared_ptr<const std::vector<sys::SocketAddress>> OwnProxies(const Snapshot
                                                                   const std::vector<sys::SocketAddress>& bound) {
   auto proxies = std::make_shared<std::vector<sys::SocketAddress>>();
   for (size_t i = 0; i < bound.size(); ++i) {
-    if (snapshot.services[i]->type != ServiceType::kTcpPortMap) proxies->push_back(bound[i]);
+    if (snapshot.services[i]->type != ServiceType::kTcpPortMap &&
+        snapshot.services[i]->type != ServiceType::kUdpPortMap)
+      proxies->push_back(bound[i]);
   }
   return proxies;
 }
@@ -124,7 +126,7 @@ absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::stri
   for (const ListenerPlan::Entry& entry : plan->entries) bound.push_back(entry.listener->bound);
   const std::vector<bool> loops = FindSelfLoops(*snapshot, bound);
   const auto own_proxies = OwnProxies(*snapshot, bound);
-  std::vector<std::shared_ptr<relay::AdmissionHandler>> handlers;
+  std::vector<ServiceHandler> handlers;
   for (size_t i = 0; i < plan->entries.size(); ++i) {
     const ServiceOptions& options = *snapshot->services[i];
     Listener& listener = *plan->entries[i].listener;

@@ -23,8 +23,7 @@ namespace sluice::service {
 
 // Makes what serves the clients of one service; tools/sluice says which class that is, since the protocols lie above
 // this package.
-using HandlerFactory =
-    std::function<std::shared_ptr<relay::AdmissionHandler>(std::shared_ptr<const ServiceContext> context)>;
+using HandlerFactory = std::function<ServiceHandler(std::shared_ptr<const ServiceContext> context)>;
 
 struct ServerOptions {
   int workers = 1;

@@ -21,7 +21,10 @@ struct SourceLocation {
   int line = 0;
 };
 
-enum class ServiceType : uint8_t { kTcpPortMap, kSocks, kHttpProxy };
+enum class ServiceType : uint8_t { kTcpPortMap, kSocks, kHttpProxy, kUdpPortMap };
+
+// Whether a service has a UDP port.
+constexpr bool IsDatagram(ServiceType type) { return type == ServiceType::kUdpPortMap; }
 
 // `-4`, `-6`, `-46`, `-64`: which addresses of a name are used, and which first.
 enum class FamilyPreference : uint8_t { kIpv4Only, kIpv6Only, kPreferIpv4, kPreferIpv6 };
@@ -113,9 +116,10 @@ struct ServiceOptions {
   int backlog = 0;  // 0 = 1 + maxconn / 8
   Timeouts timeouts;
   relay::RelayOptions relay;  // its times are filled from `timeouts`
-  RelayTarget target;         // tcppm
+  RelayTarget target;         // tcppm, udppm
   ClientCredentials credentials = ClientCredentials::kOffered;
   SocksOptions socks;
+  bool single_datagram = false;  // udppm -s: a session is for one datagram and its answer
   HttpOptions http;
 
   LogOptions log;

@@ -141,6 +141,32 @@ TEST_P(BatchTest, ErrorsBroughtByIcmpAreNobodyElses) {
   EXPECT_THAT(got, ElementsAre("first", "again"));
 }
 
+TEST_P(BatchTest, AnswersComeFromTheAddressThatWasSentTo) {
+  auto wildcard = OpenUdpSocket(SocketAddress::Any(GetParam(), 0));
+  ASSERT_TRUE(wildcard.ok());
+  ReceiveBatch::EnableTarget(wildcard->get(), GetParam());
+  SocketAddress target =
+      GetParam() == AddressFamily::kIpv4 ? SocketAddress::Ipv4(0x7f000007, 0) : SocketAddress::Loopback(GetParam(), 0);
+  target.set_port(SocketAddress::OfSocket(wildcard->get()).port());
+  for (int i = 0; i < 3; ++i) send_.Add(from_.get(), target, "", "question");
+  send_.Flush();
+  pollfd ready{wildcard->get(), POLLIN, 0};
+  ASSERT_EQ(poll(&ready, 1, 5000), 1);
+  ASSERT_GT(receive_.Receive(wildcard->get()), 0);
+  receive_.ForEach([&](absl::string_view, const SocketAddress& from, const SocketAddress& to) {
+    EXPECT_EQ(to.IpText(), target.IpText());
+    send_.Add(wildcard->get(), from, "", "answer", to);
+  });
+  send_.Flush();
+  ready.fd = from_.get();
+  ASSERT_EQ(poll(&ready, 1, 5000), 1);
+  ASSERT_GT(receive_.Receive(from_.get()), 0);
+  receive_.ForEach([&](absl::string_view datagram, const SocketAddress& from) {
+    EXPECT_EQ(datagram, "answer");
+    EXPECT_EQ(from, target);
+  });
+}
+
 TEST_P(BatchTest, NothingIsThere) {
   EXPECT_EQ(receive_.Receive(to_.get()), 0);
   int calls = 0;

@@ -1,5 +1,6 @@
 #include "relay/datagram/send_batch.h"
 
+#include <arpa/inet.h>
 #include <netinet/udp.h>
 
 #include <cerrno>
@@ -10,17 +11,19 @@ namespace sluice::relay {
 SendBatch::SendBatch(DatagramStats* stats)
     : stats_(stats), messages_(kMessages), out_(kMessages), parts_(2 * kPieces), headers_(kPieces) {}
 
-void SendBatch::Add(int fd, const sys::SocketAddress& to, absl::string_view header, absl::string_view payload) {
+void SendBatch::Add(int fd, const sys::SocketAddress& to, absl::string_view header, absl::string_view payload,
+                    const sys::SocketAddress& from) {
   if (fd != fd_ || headers_used_ == kPieces) Flush();
   fd_ = fd;
   sockaddr_storage storage{};
   const socklen_t length = to.family() == sys::AddressFamily::kNone ? 0 : to.ToSockaddr(storage);
   const size_t bytes = header.size() + payload.size();
-  if (messages_used_ == 0 || !Joins(messages_[messages_used_ - 1], storage, length, bytes)) {
+  if (messages_used_ == 0 || !Joins(messages_[messages_used_ - 1], storage, length, from, bytes)) {
     if (messages_used_ == kMessages) Flush();
     Message& fresh = messages_[messages_used_++];
     if (length > 0) std::memcpy(&fresh.to, &storage, length);
     fresh.to_length = length;
+    fresh.from = from;
     fresh.segment_bytes = bytes;
     fresh.total_bytes = 0;
     fresh.segments = 0;
@@ -40,10 +43,11 @@ void SendBatch::Add(int fd, const sys::SocketAddress& to, absl::string_view head
   message.parts += 2;
 }
 
-bool SendBatch::Joins(const Message& message, const sockaddr_storage& to, socklen_t length, size_t bytes) const {
+bool SendBatch::Joins(const Message& message, const sockaddr_storage& to, socklen_t length,
+                      const sys::SocketAddress& from, size_t bytes) {
   return !message.closed && bytes > 0 && bytes <= message.segment_bytes && message.segments < kMostSegments &&
          message.total_bytes + bytes <= kMostBytes && message.to_length == length &&
-         std::memcmp(&message.to, &to, length) == 0;
+         std::memcmp(&message.to, &to, length) == 0 && message.from == from;
 }
 
 void SendBatch::Fill(int index) {
@@ -54,15 +58,36 @@ void SendBatch::Fill(int index) {
   header.msg_namelen = message.to_length;
   header.msg_iov = &parts_[message.first_part];
   header.msg_iovlen = static_cast<size_t>(message.parts);
-  if (message.segments == 1) return;
+  FillControl(message, message.segments > 1, header);
+}
+
+void SendBatch::FillControl(Message& message, bool segmented, msghdr& header) {
+  size_t used = 0;
+  const auto append = [&](int level, int type, const void* data, size_t size) {
+    auto* control = reinterpret_cast<cmsghdr*>(message.control + used);
+    control->cmsg_level = level;
+    control->cmsg_type = type;
+    control->cmsg_len = CMSG_LEN(size);
+    std::memcpy(CMSG_DATA(control), data, size);
+    used += CMSG_SPACE(size);
+  };
+  if (segmented) {
+    const auto segment = static_cast<uint16_t>(message.segment_bytes);
+    append(IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment);
+  }
+  if (message.from.family() == sys::AddressFamily::kIpv4) {
+    in_pktinfo info{};
+    info.ipi_spec_dst.s_addr = htonl(message.from.ipv4());
+    append(IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
+  } else if (message.from.family() == sys::AddressFamily::kIpv6) {
+    in6_pktinfo info{};
+    std::memcpy(&info.ipi6_addr, message.from.ipv6().data(), sizeof info.ipi6_addr);
+    info.ipi6_ifindex = message.from.scope_id();
+    append(IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
+  }
+  if (used == 0) return;
   header.msg_control = message.control;
-  header.msg_controllen = sizeof(message.control);
-  cmsghdr* control = CMSG_FIRSTHDR(&header);
-  control->cmsg_level = IPPROTO_UDP;
-  control->cmsg_type = UDP_SEGMENT;
-  control->cmsg_len = CMSG_LEN(sizeof(uint16_t));
-  const auto segment = static_cast<uint16_t>(message.segment_bytes);
-  std::memcpy(CMSG_DATA(control), &segment, sizeof segment);
+  header.msg_controllen = used;
 }
 
 void SendBatch::Flush() {
@@ -79,7 +104,7 @@ void SendBatch::Flush() {
     }
     const int error = errno;
     if (error == EINTR) continue;
-    const Message& message = messages_[i++];
+    Message& message = messages_[i++];
     // Segments longer than the path's MTU, a device or a kernel that cannot: the datagrams may still go alone. What
     // ICMP has brought (ECONNREFUSED of a connected socket) was of an earlier one, and is told once.
     if (message.segments > 1 && error != EAGAIN) {
@@ -93,13 +118,14 @@ void SendBatch::Flush() {
   messages_used_ = parts_used_ = headers_used_ = 0;
 }
 
-void SendBatch::SendOneByOne(const Message& message) {
+void SendBatch::SendOneByOne(Message& message) {
   for (int i = 0; i < message.segments; ++i) {
     msghdr header{};
-    header.msg_name = message.to_length > 0 ? const_cast<sockaddr_storage*>(&message.to) : nullptr;
+    header.msg_name = message.to_length > 0 ? &message.to : nullptr;
     header.msg_namelen = message.to_length;
     header.msg_iov = &parts_[message.first_part + 2 * i];
     header.msg_iovlen = 2;
+    FillControl(message, /*segmented=*/false, header);
     stats_->send_calls.Increment();
     if (sendmsg(fd_, &header, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
       stats_->sent.Increment();

@@ -28,8 +28,10 @@ class SendBatch {
 
   explicit SendBatch(DatagramStats* stats);
 
-  // `fd` and receiver of what is added; kNone: a connected socket. Another socket than before flushes.
-  void Add(int fd, const sys::SocketAddress& to, absl::string_view header, absl::string_view payload);
+  // `fd` and receiver of what is added; kNone: a connected socket. Another socket than before flushes. `from`: which of
+  // our addresses it comes from, where the socket is bound to all of them (IP_PKTINFO).
+  void Add(int fd, const sys::SocketAddress& to, absl::string_view header, absl::string_view payload,
+           const sys::SocketAddress& from = {});
   // Sends what was added, all that can be.
   void Flush();
 
@@ -45,18 +47,21 @@ class SendBatch {
   struct Message {
     sockaddr_storage to;
     socklen_t to_length = 0;
+    sys::SocketAddress from;
     size_t segment_bytes = 0;  // of each datagram but the last
     size_t total_bytes = 0;
     int segments = 0;
     int first_part = 0;
     int parts = 0;
     bool closed = false;  // its last datagram was shorter: it takes no more
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(uint16_t))];
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(in6_pktinfo))];
   };
 
-  bool Joins(const Message& message, const sockaddr_storage& to, socklen_t length, size_t bytes) const;
+  static bool Joins(const Message& message, const sockaddr_storage& to, socklen_t length,
+                    const sys::SocketAddress& from, size_t bytes);
+  static void FillControl(Message& message, bool segmented, msghdr& header);
   void Fill(int index);
-  void SendOneByOne(const Message& message);
+  void SendOneByOne(Message& message);
   void CountError(int error, int datagrams);
 
   DatagramStats* const stats_;

@@ -29,8 +29,7 @@ sys::ErrnoOr<sys::UniqueFd> Create(sys::AddressFamily family) {
     const int on = 1;
     setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
   }
-  SetBuffers(fd.get());
-  ReceiveBatch::EnableGro(fd.get());
+  PrepareUdpSocket(fd.get());
   return fd;
 }
 
@@ -41,6 +40,11 @@ int Bind(int fd, const sys::SocketAddress& address) {
 }
 
 }  // namespace
+
+void PrepareUdpSocket(int fd) {
+  SetBuffers(fd);
+  ReceiveBatch::EnableGro(fd);
+}
 
 sys::ErrnoOr<sys::UniqueFd> OpenUdpSocket(const sys::SocketAddress& address) {
   if (!address.is_ip()) return sys::Errno{EAFNOSUPPORT};

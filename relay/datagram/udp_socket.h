@@ -15,6 +15,9 @@ inline constexpr int kDatagramBufferBytes = 4 * 1024 * 1024;
 // A UDP socket bound to `address`: non-blocking, joined datagrams (UDP_GRO), large buffers. Never blocks.
 sys::ErrnoOr<sys::UniqueFd> OpenUdpSocket(const sys::SocketAddress& address);
 
+// Gives a UDP socket that somebody else has opened what those of OpenUdpSocket() have.
+void PrepareUdpSocket(int fd);
+
 // One towards destinations of this family, with the service's source address, device and options.
 sys::ErrnoOr<sys::UniqueFd> OpenOutgoingUdpSocket(sys::AddressFamily family, const OutgoingOptions* outgoing);
 

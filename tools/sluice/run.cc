@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "protocols/gateways/port_map.h"
+#include "protocols/gateways/udp_port_map.h"
 #include "protocols/http/http_proxy.h"
 #include "protocols/service/server.h"
 #include "protocols/socks/socks_proxy.h"
@@ -35,16 +36,18 @@ namespace {
 
 constexpr int64_t kWatchNanos = sys::kNanosPerSecond;
 
-std::shared_ptr<relay::AdmissionHandler> MakeHandler(std::shared_ptr<const service::ServiceContext> context) {
+service::ServiceHandler MakeHandler(std::shared_ptr<const service::ServiceContext> context) {
   switch (context->options->type) {
     case service::ServiceType::kTcpPortMap:
       return std::make_shared<gateways::PortMap>(std::move(context));
+    case service::ServiceType::kUdpPortMap:
+      return std::make_shared<gateways::UdpPortMap>(std::move(context));
     case service::ServiceType::kSocks:
       return std::make_shared<socks::SocksProxy>(std::move(context));
     case service::ServiceType::kHttpProxy:
       return std::make_shared<http::HttpProxy>(std::move(context));
   }
-  return nullptr;
+  return {};
 }
 
 // A relayed connection takes two descriptors; pipes are pooled, sixteen a worker.

@@ -51,6 +51,12 @@ absl::Status ReadExternal(CommandContext&, absl::string_view value, ServiceDraft
 }
 
 absl::Status ReadSplice(CommandContext&, absl::string_view value, ServiceDraft& draft) {
+  if (draft.options.type == ServiceType::kUdpPortMap) {
+    if (!value.empty())
+      return Invalid("is no mode, -s takes nothing behind it for udppm (one datagram, one answer), write -s");
+    draft.options.single_datagram = true;
+    return absl::OkStatus();
+  }
   return ParseSplice(value, draft.options.relay.splice);
 }
 
@@ -248,12 +254,16 @@ using Reader = absl::Status (*)(CommandContext& context, absl::string_view value
 constexpr int kTcppm = 1;
 constexpr int kSocks = 2;
 constexpr int kProxy = 4;
+constexpr int kUdppm = 8;
 constexpr int kAll = ~0;
+constexpr int kStreams = ~kUdppm;
 
 int BitOf(ServiceType type) {
   switch (type) {
     case ServiceType::kTcpPortMap:
       return kTcppm;
+    case ServiceType::kUdpPortMap:
+      return kUdppm;
     case ServiceType::kSocks:
       return kSocks;
     case ServiceType::kHttpProxy:
@@ -272,6 +282,7 @@ struct Option {
 
 constexpr absl::string_view kNotBuilt = "is not built yet, it would be accepted without effect, take it away";
 
+constexpr absl::string_view kStreamsOnly = "is for streams, datagrams have no use for it, take it away";
 constexpr absl::string_view kNoToldAddress =
     "is an option of socks, nothing else tells clients an address, take it away";
 
@@ -283,13 +294,13 @@ constexpr Option kOptions[] = {
     {"-6", "address family", ReadFamily6, ""},
     {"-Di", "-Di", ReadListenDevice, ""},
     {"-De", "-De", ReadOutgoingDevice, ""},
-    {"-oc", "", ReadClientOptions, ""},
+    {"-oc", "", ReadClientOptions, kStreamsOnly, kStreams},
     {"-os", "", ReadUpstreamOptions, ""},
     {"-ol", "", ReadListenOptions, ""},
     {"-s", "-s", ReadSplice, ""},
-    {"-g", "-g", ReadGrace, ""},
-    {"-b", "-b", ReadBuffer, ""},
-    {"-C", "-C", ReadHalfClose, ""},
+    {"-g", "-g", ReadGrace, kStreamsOnly, kStreams},
+    {"-b", "-b", ReadBuffer, kStreamsOnly, kStreams},
+    {"-C", "-C", ReadHalfClose, kStreamsOnly, kStreams},
     {"-l", "-l", ReadLog, ""},
     {"-f", "-f", ReadLogFormat, ""},
     {"-t", "-t", ReadSilent, ""},

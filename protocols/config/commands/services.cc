@@ -127,26 +127,25 @@ bool LeadsToItself(const ServiceOptions& options) {
          options.target.address.family() == options.listen.family();
 }
 
-}  // namespace
-
-void HandleTcppm(CommandContext& context) {
-  ServiceDraft draft = Begin(context, ServiceType::kTcpPortMap, "TCPPM");
+// What tcppm and udppm have in common: [OPTIONS] SRCPORT DST DSTPORT.
+std::optional<ServiceDraft> ReadPortMap(CommandContext& context, ServiceType type, absl::string_view log_name) {
+  ServiceDraft draft = Begin(context, type, log_name);
   const int first = ReadServiceOptions(context, draft);
-  if (first == 0) return;
+  if (first == 0) return std::nullopt;
   const int positionals = context.arguments() - first + 1;
   if (positionals != 3) {
-    absl::string_view instead = "write tcppm [OPTIONS] SRCPORT DST DSTPORT";
+    std::string instead = absl::StrCat("write ", context.name(), " [OPTIONS] SRCPORT DST DSTPORT");
     for (int i = first; i <= context.arguments(); ++i) {
       if (absl::StartsWith(context.argument(i), "-")) instead = "put the options before them";
       if (absl::StartsWith(context.argument(i), "#")) instead = "give comments a line of their own, beginning with #";
     }
     context.Error(absl::StrCat("behind the options stand three words, SRCPORT DST DSTPORT, here there are ",
                                positionals, ", ", instead));
-    return;
+    return std::nullopt;
   }
   const auto port = ListenPort(context, context.argument(first), draft.port);
   auto target = Target(context, context.argument(first + 1), context.argument(first + 2));
-  if (!port || !target) return;
+  if (!port || !target) return std::nullopt;
   draft.options.target = *std::move(target);
   SetListenPort(*port, draft.options);
   // Not an error: whether it is true is only known where it runs (another network namespace has another loopback), and
@@ -156,7 +155,24 @@ void HandleTcppm(CommandContext& context) {
                                  draft.options.listen.ToString(),
                                  " and every connection will be refused, name another destination"));
   }
-  Finish(context, std::move(draft));
+  return draft;
+}
+
+}  // namespace
+
+void HandleTcppm(CommandContext& context) {
+  std::optional<ServiceDraft> draft = ReadPortMap(context, ServiceType::kTcpPortMap, "TCPPM");
+  if (draft) Finish(context, *std::move(draft));
+}
+
+void HandleUdppm(CommandContext& context) {
+  std::optional<ServiceDraft> draft = ReadPortMap(context, ServiceType::kUdpPortMap, "UDPPM");
+  if (!draft) return;
+  if (draft->options.listen.is_unix() || draft->options.target.address.is_unix()) {
+    context.Error("relays UDP, which unix sockets do not speak, give an IPv4 or IPv6 address");
+    return;
+  }
+  Finish(context, *std::move(draft));
 }
 
 void HandleSocks(CommandContext& context) {

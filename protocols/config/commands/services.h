@@ -10,6 +10,7 @@ namespace sluice::config {
 // Thread-compatible.
 
 void HandleTcppm(CommandContext& context);
+void HandleUdppm(CommandContext& context);
 void HandleSocks(CommandContext& context);
 void HandleProxy(CommandContext& context);
 

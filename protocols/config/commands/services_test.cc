@@ -92,6 +92,24 @@ TEST(TcppmTest, DestinationThatIsTheServiceItself) {
   }
 }
 
+TEST(UdppmTest, IsAPortMapForDatagrams) {
+  const ServiceOptions options = ServiceOf("udppm 53000 192.0.2.1 53");
+  EXPECT_EQ(options.type, service::ServiceType::kUdpPortMap);
+  EXPECT_TRUE(service::IsDatagram(options.type));
+  EXPECT_EQ(options.log_name, "UDPPM");
+  EXPECT_EQ(options.listen.ToString(), "0.0.0.0:53000");
+  EXPECT_EQ(options.target.address.ToString(), "192.0.2.1:53");
+  EXPECT_FALSE(options.single_datagram);
+  EXPECT_TRUE(ServiceOf("udppm -s 53000 ns.example.com 53").single_datagram);
+}
+
+TEST(UdppmTest, HasNothingOfStreams) {
+  EXPECT_THAT(Said("udppm -s7 53 192.0.2.1 53"), HasSubstr("'-s7' is no mode"));
+  EXPECT_THAT(Said("udppm -b1000 53 192.0.2.1 53"), HasSubstr("'-b1000' is for streams"));
+  EXPECT_THAT(Said("udppm 53 unix:/run/x 0"), HasSubstr("which unix sockets do not speak"));
+  EXPECT_THAT(Said("udppm -iunix:/run/x 53 192.0.2.1 53"), HasSubstr("which unix sockets do not speak"));
+}
+
 TEST(SocksTest, Defaults) {
   const ServiceOptions options = ServiceOf("socks");
   EXPECT_EQ(options.type, service::ServiceType::kSocks);
@@ -128,6 +146,22 @@ TEST(SocksTest, ToldAddresses) {
   EXPECT_EQ(ServiceOf("socks -N192.0.2.1").socks.told_external->IpText(), "192.0.2.1");
   EXPECT_THAT(Said("socks -Nexample.com"), HasSubstr("'-Nexample.com' is no address that clients can be told"));
   EXPECT_THAT(Said("socks -Ni::"), HasSubstr("'-Ni::' is no address that clients can be told"));
+}
+
+TEST(SocksTest, UdpAssociations) {
+  EXPECT_TRUE(ServiceOf("socks").socks.log_each_destination);
+  for (const char* option : {"-U", "-U0", "-U2"}) {
+    EXPECT_FALSE(ServiceOf(std::string("socks ") + option).socks.log_each_destination) << option;
+  }
+  for (const char* option : {"-U1", "-U3"}) {
+    EXPECT_TRUE(ServiceOf(std::string("socks ") + option).socks.log_each_destination) << option;
+  }
+  EXPECT_EQ(ServiceOf("socks").socks.udp_ports.first, 0);
+  const ServiceOptions options = ServiceOf("udp_ports 40000-40009\nsocks");
+  EXPECT_EQ(options.socks.udp_ports.first, 40000);
+  EXPECT_EQ(options.socks.udp_ports.last, 40009);
+  EXPECT_EQ(ServiceOf("udp_ports 40000-40009\nudp_ports 0\nsocks").socks.udp_ports.last, 0);
+  EXPECT_THAT(Said("udp_ports 5-4\nsocks"), HasSubstr("'5-4' is no range of ports"));
 }
 
 TEST(SocksTest, NothingStandsBehindTheOptions) {
