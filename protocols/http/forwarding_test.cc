@@ -126,8 +126,9 @@ TEST(AppendTrailer, KeepsOutWhatFramesRoutesOrAuthenticates) {
 
 TEST(HasPassedHere, LooksAtTheNameOfEachEntry) {
   const auto passed = [](const std::string& via) {
+    const std::string head = absl::StrCat("GET http://o/ HTTP/1.0\r\nVia: ", via, "\r\n\r\n");
     RequestHead request;
-    EXPECT_TRUE(ParseRequestHead(absl::StrCat("GET http://o/ HTTP/1.0\r\nVia: ", via, "\r\n\r\n"), request).ok());
+    EXPECT_TRUE(ParseRequestHead(head, request).ok());
     return HasPassedHere(request, "p:1");
   };
   EXPECT_TRUE(passed("1.1 p:1"));

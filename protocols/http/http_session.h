@@ -30,6 +30,7 @@ class HttpSession final : public Exchange, public KeepaliveFramer {
   void RefuseWith(const Answer& answer, accounting::ResultCode result, accounting::Phase phase, int error) override;
 
   // relay::SessionObserver.
+  using KeepaliveFramer::OnEnd;
   void OnConnected(int upstream_fd, const sys::SocketAddress& upstream) override;
   void OnConnectFailed(const sys::SocketAddress& upstream, int error) override;
   std::string AnswerNotConnected(const relay::EndReason& reason) override;
