@@ -153,7 +153,7 @@ def host_of(address):
 
 def get(origin, path='/', more=b'', method=b'GET'):
     host = host_of(origin.address).encode()
-    return b'%s http://%s%s HTTP/1.1\r\nHost: %s\r\n%s\r\n' % (method, host, path.encode(), host, more)
+    return b'%s http://%s%s HTTP/1.1\r\nHost: %s\r\n%s\r\n' % (method, host, path.encode('latin-1'), host, more)
 
 
 def reply(body, more=b'', status=b'200 OK'):

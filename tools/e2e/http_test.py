@@ -237,6 +237,47 @@ class Exchanges(Shared):
         rig.eventually(lambda: peers.descriptor_count(self.proxy.pid) <= before + 2, 'descriptors', 15)
 
 
+    def test_the_rest_of_an_aborted_download_is_nobodys(self):
+        self.serve(http.serving(lambda request: http.reply(b'x' * 10000000 if 'big' in request.line else b'small')))
+        for i in range(10):
+            with self.client() as client:
+                client.send(http.get(self.origin, '/big'))
+                client.sock.recv(1000)
+                if i % 2:
+                    peers.abort(client.sock)
+            with self.client() as client:
+                self.assertEqual(client.get(self.origin, '/small').body, b'small')
+
+    @rig.seconds(30)
+    def test_uploads_to_a_stalled_origin_do_not_grow_the_process(self):
+        self.need_plain_build('memory')
+        gate = threading.Event()
+        self.addCleanup(gate.set)
+        self.serve(lambda sock, origin: gate.wait(20))
+        before = peers.resident_bytes(self.proxy.pid)
+        clients = []
+        self.addCleanup(lambda: peers.close_all([client.sock for client in clients]))
+        for i in range(20):
+            clients.append(self.client())
+            more = b'Transfer-Encoding: chunked\r\n' if i % 2 else b'Content-Length: 100000000\r\n'
+            clients[-1].send(http.get(self.origin, '/', more, b'PUT') + (b'5f5e100\r\n' if i % 2 else b''))
+            clients[-1].sock.settimeout(0.5)
+            try:
+                clients[-1].sock.sendall(b'y' * 20000000)
+            except OSError:
+                pass
+        self.assertLess(peers.resident_bytes(self.proxy.pid) - before, 16 << 20)
+
+    def test_no_line_of_the_log_is_forged(self):
+        with self.client() as client:
+            answer = client.get(self.origin, '/%0a00000"\u00e9\u009b1m')
+            self.assertEqual(answer.status, 200)
+        line = self.record(r'GET http://')
+        self.assertNotIn('\x9b', line)
+        with self.client() as client:
+            self.assertEqual(client.ask(b'GET http://a/\x1b[1m HTTP/1.1\r\nHost: a\r\n\r\n').status, 400)
+
+
 class Smuggling(Shared):
     """Nothing that two readers could read in two ways gets through."""
 
@@ -503,6 +544,14 @@ class Upstreams(Shared):
             answer = client.ask(b'GET ftp://127.0.0.1/ HTTP/1.1\r\nHost: a\r\n\r\n')
             self.assertEqual(answer.status, 501)
 
+    @rig.seconds(20)
+    def test_an_origin_that_never_answers_a_syn(self):
+        with peers.BlackHole() as hole, self.client() as client:
+            started = time.monotonic()
+            answer = client.ask(b'GET http://%s/ HTTP/1.1\r\nHost: a\r\n\r\n' % http.host_of(hole.address).encode())
+            self.assertEqual((answer.status, answer['proxy-status']), (504, 'sluice; error=connection_timeout'))
+            self.assertLess(time.monotonic() - started, 6)
+
     def test_this_proxy_is_no_origin(self):
         before = peers.descriptor_count(self.proxy.pid)
         port = self.address[1]
@@ -540,6 +589,37 @@ class Tunnels(Shared):
             got, ending = client.ended()
         self.assertEqual((got, ending), (b'EARLY' + data, FIN))
         self.record(r'^00000 .* CONNECT 127.0.0.1:\d+ HTTP/1.1$')
+
+    def test_an_answer_before_a_reset_is_whole(self):
+        data = peers.payload(3 << 20)
+
+        def handler(sock, origin):
+            peers.receive_exactly(sock, 4)
+            sock.sendall(data)
+            peers.receive_exactly(sock, 4)
+            peers.abort(sock)
+
+        self.serve(handler)
+        for _ in range(10):
+            with self.client() as client:
+                self.open(client, http.host_of(self.origin.address).encode(), b'ask.')
+                self.assertEqual(client.reader.exactly(len(data)), data)
+                client.send(b'bye.')
+                self.assertEqual(client.ended()[0], b'')
+
+    def test_clients_that_leave_at_once_leave_nothing(self):
+        host = http.host_of(self.origin.address).encode()
+        before = peers.descriptor_count(self.proxy.pid)
+        for i in range(40):
+            client = self.client()
+            client.send(b'CONNECT %s HTTP/1.1\r\n\r\n' % host)
+            if i % 4:
+                client.sock.recv(100)
+            if i % 2:
+                peers.abort(client.sock)
+            else:
+                client.sock.close()
+        rig.eventually(lambda: peers.descriptor_count(self.proxy.pid) <= before + 2, 'descriptors', 15)
 
     def test_ipv6(self):
         with peers.Origin(address=('::1', 0)) as origin, self.client() as client:
@@ -673,6 +753,25 @@ class Time(Shared):
             self.assertEqual(busy.reader.answer().body, b'late')
             self.assertEqual(busy.ended(), (b'', FIN))
             self.assertEqual(proxy.wait_exit(), 0)
+
+
+class Default(rig.Case):
+    """Started without a configuration."""
+
+    def test_it_listens_on_3128(self):
+        for port in (3128, 1080):
+            if peers.listeners(port):
+                self.skipTest('port %d is taken' % port)
+        process = subprocess.Popen([rig.BINARY], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            said = rig.Lines(process.stderr)
+            said.wait_for(r'^ready')
+            with peers.Origin(http.serving(http.echo_path)) as origin, http.Client(('127.0.0.1', 3128)) as client:
+                self.assertEqual(client.get(origin, '/default').body, b'/default')
+            rig.Lines(process.stdout).wait_for(r'GET http://\S+/default ')
+        finally:
+            process.terminate()
+            self.assertEqual(process.wait(30), 0)
 
 
 class Programs(Shared):
