@@ -108,9 +108,10 @@ void MappedPorts::FromClient(Port& port, absl::string_view datagram, const sys::
                              const sys::SocketAddress& to) {
   stats_.received.Increment();
   const auto known = port.clients.find(from);
-  Client* client = known != port.clients.end() ? clients_[known->second].get() : NewClient(port, from, to);
+  Client* client = known != port.clients.end() ? clients_[known->second].get() : NewClient(port, from);
   if (client == nullptr) return stats_.dropped_no_resource.Increment();
   client->active_tick = TickOf(now_);
+  client->local = to;  // the same client may send to another of our addresses
   client->report.bytes_from_client += static_cast<int64_t>(datagram.size());
   if (!client->single) {
     Unlink(port, *client);
@@ -130,14 +131,16 @@ bool MappedPorts::TakePlace(Port& port, Admission& admission) {
     admission = Admission(&port.handler->budget());
     return true;
   }
-  if (port.oldest == kNil) return false;
+  // The sockets of those that make room live until the loop lets go of them.
+  if (port.oldest == kNil || evicted_ == kEvictionsPerTurn) return false;
+  ++evicted_;
   Client& oldest = *clients_[port.oldest];
   admission = std::move(oldest.admission);
   End(oldest, EndCode::kLimitReached, EndSide::kUs, 0);
   return true;
 }
 
-MappedPorts::Client* MappedPorts::NewClient(Port& port, const sys::SocketAddress& from, const sys::SocketAddress& to) {
+MappedPorts::Client* MappedPorts::NewClient(Port& port, const sys::SocketAddress& from) {
   Admission admission;
   if (!TakePlace(port, admission)) return nullptr;
   Client& client = Allocate();
@@ -150,7 +153,6 @@ MappedPorts::Client* MappedPorts::NewClient(Port& port, const sys::SocketAddress
   }
   client.port = port.slot;
   client.address = from;
-  client.local = to;
   client.handler = port.handler;
   client.observer = std::move(wanted->observer);
   client.admission = std::move(admission);
@@ -309,6 +311,7 @@ void MappedPorts::LinkNewest(Port& port, Client& client) {
 
 void MappedPorts::AdvanceTo(sys::MonotonicNanos now) {
   now_ = now;
+  evicted_ = 0;
   due_.clear();
   wheel_.Advance(TickOf(now), due_);
   for (const uint32_t slot : due_) {

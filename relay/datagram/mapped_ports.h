@@ -39,6 +39,8 @@ class MappedPorts {
  public:
   using Id = uint32_t;
   static constexpr int kReceivesPerTurn = 8;
+  // Clients that may make room for others in one turn: descriptors stay near the bound in a flood.
+  static constexpr int kEvictionsPerTurn = 16;
   // What waits for the target's name to be resolved, for each client.
   static constexpr size_t kMostParked = 8;
   static constexpr size_t kMostParkedBytes = 16 * 1024;
@@ -116,7 +118,7 @@ class MappedPorts {
   Client* FindClient(uint32_t slot, uint32_t generation);
   void ReadPort(Port& port);
   void FromClient(Port& port, absl::string_view datagram, const sys::SocketAddress& from, const sys::SocketAddress& to);
-  Client* NewClient(Port& port, const sys::SocketAddress& from, const sys::SocketAddress& to);
+  Client* NewClient(Port& port, const sys::SocketAddress& from);
   bool TakePlace(Port& port, Admission& admission);
   Client& Allocate();
   bool Connect(Client& client, const sys::SocketAddress& target);
@@ -144,6 +146,7 @@ class MappedPorts {
   std::vector<uint32_t> ready_ports_;
   std::vector<uint64_t> ready_clients_;
   int running_ = 0;
+  int evicted_ = 0;  // in this turn
 };
 
 }  // namespace sluice::relay

@@ -78,6 +78,12 @@ class Relay(rig.Case):
                         self.assertEqual(client.ask(b'from there'), b'from there')
                 with Client(('::1', proxy.port(2))) as client:
                     self.assertEqual(client.ask(b'from there'), b'from there')
+                # One socket that talks to two of our addresses is one client, answered from where it sent to.
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+                    sock.settimeout(5)
+                    for host in ('127.0.0.1', '127.0.0.7', '127.0.0.1'):
+                        sock.sendto(b'x', (host, proxy.port(1)))
+                        self.assertEqual(sock.recvfrom(10), (b'x', (host, proxy.port(1))))
 
     def test_tcp_and_udp_share_a_port_number(self):
         with UdpOrigin() as udp, peers.Origin() as tcp:
