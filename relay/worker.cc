@@ -86,6 +86,7 @@ void Worker::Turn() {
       case kKindAssociation + 1:
       case kKindAssociation + 2:
       case kKindAssociation + 3:
+      case kKindAssociation + Associations::kSharedSocket:
         associations_.OnEvent(slot, generation, kind - kKindAssociation, event.ready);
         break;
       case kKindMappedPort:
@@ -145,6 +146,8 @@ void Worker::EndIdle() {
   engine_.EndIdle();
   first_bytes_.EndIdle();
 }
+
+Worker& Worker::first() { return pool_ != nullptr ? pool_->at(0) : *this; }
 
 void Worker::EndAll(EndCode code) {
   engine_.EndAll(code);

@@ -79,6 +79,8 @@ class Worker {
   // Gives an accepted client to its service, now or once it has spoken.
   void Admit(std::shared_ptr<AdmissionHandler> handler, sys::UniqueFd client, sys::SocketAddress address,
              Admission admission);
+  // The worker that has what is not to be had once for each: it may be this one.
+  Worker& first();
   // Ends every session, and every client that has not spoken yet.
   void EndAll(EndCode code);
   // Ends the clients that are between two exchanges; sessions that come there later end then.

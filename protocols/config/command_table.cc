@@ -56,7 +56,7 @@ constexpr Command kCommands[] = {
      1, 11, kSupported, kBelow, "ServiceOptions::timeouts, ServiceOptions::relay", HandleTimeouts},
     {"internal", "ADDRESS|unix:PATH", 1, 1, kSupported, kBelow, "ServiceOptions::listen", HandleInternal},
     {"external", "ADDRESS", 1, 1, kSupported, kBelow, "ServiceOptions::external_ipv4, external_ipv6", HandleExternal},
-    {"udp_ports", "FIRST-LAST|0", 1, 1, kSupported, kBelow, "SocksOptions::udp_ports", HandleUdpPorts},
+    {"udp_ports", "FIRST-LAST|PORT|0", 1, 1, kSupported, kBelow, "SocksOptions::udp_ports", HandleUdpPorts},
     {"maxseg", "BYTES", 1, 1, kSupported, kBelow, "the value of TCP_MAXSEG in the option lists", HandleMaxseg},
     {"force", "", 0, 0, kSupported, kBelow, "ServiceOptions::force_reauthorise", HandleForce},
     {"noforce", "", 0, 0, kSupported, kBelow, "ServiceOptions::force_reauthorise", HandleNoforce},

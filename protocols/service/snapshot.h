@@ -68,6 +68,7 @@ enum class ClientCredentials : uint8_t { kNever, kOffered, kRequired };
 struct PortRange {
   uint16_t first = 0;
   uint16_t last = 0;
+  bool shared = false;  // one port for all associations: first and last are the same
 };
 
 // What concerns `socks` alone.

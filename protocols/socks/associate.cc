@@ -51,35 +51,69 @@ void Refuse(relay::Worker& worker, Arrival arrival, int error) {
                        accounting::Phase::kConnect, error));
 }
 
-}  // namespace
-
-void Associate(relay::Worker& worker, Arrival arrival) {
-  const service::ServiceContext& context = arrival.exchange->context();
-  const service::ServiceOptions& options = *context.options;
-  sys::ErrnoOr<sys::UniqueFd> socket = OpenInRange(AddressFor(arrival.client.get()), options.socks.udp_ports);
-  if (!socket.ok()) return Refuse(worker, std::move(arrival), socket.error().code);
-  sys::SocketAddress told = sys::SocketAddress::OfSocket(socket->get());
+// Tells the client where; false when it does not take it.
+bool Reply(const Arrival& arrival, sys::SocketAddress told) {
+  const service::ServiceOptions& options = *arrival.exchange->context().options;
   if (options.socks.told_internal.has_value()) {
     const uint16_t port = told.port();
     told = *options.socks.told_internal;
     told.set_port(port);
   }
   const std::string reply = EncodeReply(arrival.request.version, ReplyCode::kSucceeded, told);
-  if (send(arrival.client.get(), reply.data(), reply.size(), MSG_DONTWAIT | MSG_NOSIGNAL) !=
-      static_cast<ssize_t>(reply.size())) {
-    return arrival.exchange->Refuse(accounting::result::kClientWriteFailed, accounting::Phase::kHandshake, EAGAIN);
-  }
+  return send(arrival.client.get(), reply.data(), reply.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(reply.size());
+}
+
+relay::AssociationHandoff HandoffTo(relay::Worker& worker, Arrival arrival) {
+  const service::ServiceContext& context = arrival.exchange->context();
   arrival.exchange->StopHandshakeClock();
   relay::AssociationHandoff handoff;
   handoff.control = std::move(arrival.client);
-  handoff.client_socket = *std::move(socket);
   const sys::SocketAddress& client = arrival.exchange->record().client;
   if (client.is_ip()) handoff.client = client;
   handoff.outgoing = &context.outgoing;
-  handoff.idle_nanos = options.timeouts.connection_long;
-  handoff.admit_each = options.socks.log_each_destination && context.log != nullptr;
+  handoff.idle_nanos = context.options->timeouts.connection_long;
+  handoff.admit_each = context.options->socks.log_each_destination && context.log != nullptr;
   handoff.admission = std::move(arrival.admission);
   handoff.observer = std::make_unique<UdpExchange>(std::move(arrival.exchange), &worker);
+  return handoff;
+}
+
+// `udp_ports N`, on the worker that has the port.
+void AssociateShared(relay::Worker& worker, Arrival arrival) {
+  const service::ServiceOptions& options = *arrival.exchange->context().options;
+  sys::SocketAddress address =
+      options.listen.is_ip() ? options.listen : sys::SocketAddress::Loopback(sys::AddressFamily::kIpv4, 0);
+  address.set_port(options.socks.udp_ports.first);
+  if (const int error = worker.associations().OpenShared(address); error != 0) {
+    return Refuse(worker, std::move(arrival), error);
+  }
+  sys::SocketAddress told = AddressFor(arrival.client.get());
+  told.set_port(address.port());
+  // A client that does not take it is gone, which its association will see, and leave the port.
+  Reply(arrival, told);
+  relay::AssociationHandoff handoff = HandoffTo(worker, std::move(arrival));
+  handoff.shared_port = address;
+  worker.associations().Adopt(std::move(handoff));
+}
+
+}  // namespace
+
+void Associate(relay::Worker& worker, Arrival arrival) {
+  const service::PortRange& range = arrival.exchange->context().options->socks.udp_ports;
+  if (range.shared) {
+    relay::Worker& owner = worker.first();
+    if (&owner == &worker) return AssociateShared(worker, std::move(arrival));
+    auto moved = std::make_shared<Arrival>(std::move(arrival));
+    return owner.Run([moved](relay::Worker& here) { AssociateShared(here, std::move(*moved)); });
+  }
+  sys::ErrnoOr<sys::UniqueFd> socket = OpenInRange(AddressFor(arrival.client.get()), range);
+  if (!socket.ok()) return Refuse(worker, std::move(arrival), socket.error().code);
+  if (!Reply(arrival, sys::SocketAddress::OfSocket(socket->get()))) {
+    return arrival.exchange->Refuse(accounting::result::kClientWriteFailed, accounting::Phase::kHandshake, EAGAIN);
+  }
+  relay::AssociationHandoff handoff = HandoffTo(worker, std::move(arrival));
+  handoff.client_socket = *std::move(socket);
   worker.associations().Adopt(std::move(handoff));
 }
 

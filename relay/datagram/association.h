@@ -71,9 +71,10 @@ class AssociationObserver {
 //
 // REQUIRES: sockets valid and O_NONBLOCK; observer not null.
 struct AssociationHandoff {
-  sys::UniqueFd control;        // the client's connection: the association ends with it
-  sys::UniqueFd client_socket;  // UDP, bound where the client sends to
-  sys::SocketAddress client;    // the only address that may send; kNone: any. The port of its first datagram counts.
+  sys::UniqueFd control;           // the client's connection: the association ends with it
+  sys::UniqueFd client_socket;     // UDP, bound where the client sends to; none: `shared_port` says where
+  sys::SocketAddress shared_port;  // one that Associations::OpenShared() has opened
+  sys::SocketAddress client;       // the only address that may send; kNone: any. The port of its first datagram counts.
   const OutgoingOptions* outgoing = nullptr;  // outlives the association (the observer holds the snapshot)
   int64_t idle_nanos = 0;                     // without a datagram
   bool admit_each = true;                     // false: Admit is asked for the first destination only

@@ -50,6 +50,11 @@ void Associations::Adopt(AssociationHandoff handoff) {
   association.handoff = std::move(handoff);
   wheel_.Arm(association.slot, IdleDeadline(association));
   if (!Watch(association, kControl, std::move(association.handoff.control))) return;
+  if (!association.handoff.client_socket.valid()) {
+    SharedPort* port = FindShared(association.handoff.shared_port);
+    if (port == nullptr) return End(association, EndCode::kNoResources, EndSide::kUs, EBADF);
+    return JoinShared(association, *port);
+  }
   Watch(association, kClient, std::move(association.handoff.client_socket));
 }
 
@@ -71,6 +76,7 @@ bool Associations::Watch(Association& association, int which, sys::UniqueFd fd) 
 }
 
 void Associations::OnEvent(uint32_t slot, uint32_t generation, int which, uint16_t ready) {
+  if (which == kSharedSocket) return OnSharedEvent(slot, generation, ready);
   Association* found = Find(slot, generation);
   if (found == nullptr) return;
   Association& association = *found;
@@ -132,7 +138,10 @@ bool Associations::ReadClient(Association& association) {
 
 bool Associations::ReadUpstream(Association& association, int which) {
   Socket& socket = association.sockets[which];
-  const int client = association.sockets[kClient].fd.get();
+  const bool shared = association.shared != nullptr;
+  const int client = shared ? association.shared->socket.fd.get() : association.sockets[kClient].fd.get();
+  // Its own socket is connected to the client.
+  const sys::SocketAddress to = shared ? association.handoff.client : sys::SocketAddress();
   for (int calls = 0; socket.readable; ++calls) {
     if (calls == kReceivesPerTurn) return true;
     stats_.receive_calls.Increment();
@@ -146,7 +155,7 @@ bool Associations::ReadUpstream(Association& association, int which) {
       const size_t size = association.handoff.observer->Seal(from, header);
       association.report.bytes_from_upstream += static_cast<int64_t>(datagram.size());
       association.active_tick = TickOf(now_);
-      send_->Add(client, {}, absl::string_view(header, size), datagram);
+      send_->Add(client, to, absl::string_view(header, size), datagram, association.local);
     });
     send_->Flush();
   }
@@ -172,6 +181,11 @@ bool Associations::IsTheClient(Association& association, const sys::SocketAddres
 void Associations::FromClient(Association& association, absl::string_view datagram, const sys::SocketAddress& from) {
   stats_.received.Increment();
   if (!IsTheClient(association, from)) return stats_.dropped_foreign.Increment();
+  Relay(association, datagram);
+}
+
+// Opens the envelope and sends on what is in it.
+void Associations::Relay(Association& association, absl::string_view datagram) {
   const absl::string_view last = association.last_header;
   if (!last.empty() && datagram.substr(0, last.size()) == last && now_ - association.last_at < kSameNanos) {
     return SendTo(association, association.last_to, datagram.substr(last.size()));
@@ -284,6 +298,7 @@ void Associations::End(Association& association, EndCode code, EndSide side, int
   association.report.reason = {code, side, error};
   association.report.ended = now_;
   association.handoff.observer->OnEnd(association.report);
+  LeaveShared(association);
   for (Socket& socket : association.sockets) {
     if (socket.watched) loop_->Release(socket.watch);
   }
@@ -313,6 +328,11 @@ void Associations::MakeReady(Association& association) {
 }
 
 void Associations::RunReady() {
+  const std::vector<uint32_t> shared = std::exchange(ready_shared_, {});
+  for (const uint32_t slot : shared) {
+    shared_[slot]->ready_listed = false;
+    if (shared_[slot]->socket.watched && !shared_[slot]->closing) ReadShared(*shared_[slot]);
+  }
   if (ready_.empty()) return;
   ready_now_.swap(ready_);
   for (const uint64_t key : ready_now_) {
@@ -345,7 +365,7 @@ uint32_t Associations::IdleDeadline(const Association& association) const {
 }
 
 int64_t Associations::NanosToNext(sys::MonotonicNanos now) const {
-  if (!ready_.empty()) return 0;
+  if (!ready_.empty() || !ready_shared_.empty()) return 0;
   const int64_t ticks = wheel_.TicksToNext();
   if (ticks < 0) return -1;
   return std::max<int64_t>(0, now_ - now_ % sys::kNanosPerMilli + ticks * sys::kNanosPerMilli - now);

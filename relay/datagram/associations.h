@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "relay/connection_budget.h"
@@ -35,6 +36,10 @@ namespace sluice::relay {
 // each name and kMostQuestions names at a time; the rest is dropped. Errors that a destination brings (ICMP, a datagram
 // too long, a forbidden address) are that datagram's and nobody else's.
 //
+// Several associations can share one port towards their clients (a container publishes ports one by one): then clients
+// are told apart by their address and port, and of several that wait for their first datagram from one address, the one
+// that has waited for longest gets it.
+//
 // It ends with the client's connection, after idle_nanos without a datagram in either direction, or with the process.
 //
 // Worker only. Nothing blocks; an association has kReceivesPerTurn calls a turn, then others have theirs.
@@ -50,11 +55,16 @@ class Associations {
   static constexpr int64_t kSameNanos = sys::kNanosPerSecond;
 
   static constexpr int kSockets = 4;
-  // What the user adds to tokens: (slot, generation, one of kSockets) of this object's own.
+  static constexpr int kSharedSocket = kSockets;
+  // What the user adds to tokens: (slot, generation, one of kSockets or kSharedSocket) of this object's own.
   using TokenMaker = sys::Loop::Token (*)(uint32_t slot, uint32_t generation, int socket);
 
   Associations(sys::Loop* loop, TokenMaker make_token, sys::MonotonicNanos now);
   ~Associations();
+
+  // Opens a port for associations to share, if it is not open; it is closed when the last of them has ended. 0, or an
+  // errno. Adopt() one that uses it next.
+  int OpenShared(const sys::SocketAddress& address);
 
   // Whatever goes wrong, the observer hears of the end.
   void Adopt(AssociationHandoff handoff);
@@ -78,6 +88,18 @@ class Associations {
     bool watched = false;
     bool readable = false;
   };
+  struct SharedPort {
+    uint32_t slot = 0;
+    uint32_t generation = 0;
+    sys::SocketAddress address;
+    Socket socket;  // none: not in use
+    bool closing = false;
+    bool ready_listed = false;
+    int users = 0;
+    absl::flat_hash_map<sys::SocketAddress, uint32_t> clients;  // with port, to slot
+    // By address without port (kNone: any), those without a datagram yet, the oldest first.
+    absl::flat_hash_map<sys::SocketAddress, std::vector<uint32_t>> waiting;
+  };
   struct Question {
     uint32_t id = 0;
     std::string name;
@@ -98,6 +120,8 @@ class Associations {
     uint32_t next_question = 0;
     std::array<Socket, kSockets> sockets;
     AssociationHandoff handoff;
+    SharedPort* shared = nullptr;
+    sys::SocketAddress local;  // which of our addresses the client sends to, where the port is one of all of them
     AssociationReport report;
     // The header of the last datagram and where it led.
     std::string last_header;
@@ -117,6 +141,14 @@ class Associations {
   void FromClient(Association& association, absl::string_view datagram, const sys::SocketAddress& from);
   bool IsTheClient(Association& association, const sys::SocketAddress& from);
   void SendTo(Association& association, const sys::SocketAddress& to, absl::string_view payload);
+  // associations_shared.cc
+  SharedPort* FindShared(const sys::SocketAddress& address);
+  void JoinShared(Association& association, SharedPort& port);
+  void LeaveShared(Association& association);
+  void OnSharedEvent(uint32_t slot, uint32_t generation, uint16_t ready);
+  void ReadShared(SharedPort& port);
+  Association* ClientOf(SharedPort& port, const sys::SocketAddress& from);
+  void Relay(Association& association, absl::string_view datagram);
   void Ask(Association& association, const AssociationObserver::Opened& opened, absl::string_view datagram);
   void Park(Question& question, absl::string_view payload);
   bool Met(Association& association, const sys::SocketAddress& to, absl::string_view name);
@@ -136,6 +168,8 @@ class Associations {
   std::unique_ptr<ReceiveBatch> receive_;  // from the first association on
   std::unique_ptr<SendBatch> send_;
   std::vector<std::unique_ptr<Association>> associations_;
+  std::vector<std::unique_ptr<SharedPort>> shared_;
+  std::vector<uint32_t> ready_shared_;
   std::vector<uint32_t> free_;
   std::vector<uint32_t> due_;
   std::vector<uint64_t> ready_;

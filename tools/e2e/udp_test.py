@@ -243,6 +243,36 @@ class Ports(rig.Case):
             for client in clients[1:]:
                 client.close()
 
+    def test_one_port_for_all(self):
+        config = LOG + 'udp_ports 42000\nsocks -p0\n'
+        with rig.Sluice(config, '--workers=2') as proxy, UdpOrigin() as origin:
+            before = peers.descriptor_count(proxy.pid)
+            clients = [socks.Association(proxy.address(host=host)) for host in ('127.0.0.1', '127.0.0.7') * 10]
+            self.assertEqual({client.relay for client in clients}, {('127.0.0.1', 42000), ('127.0.0.7', 42000)})
+            for number in range(5):
+                for i, client in enumerate(clients):
+                    client.udp.connect(client.relay)  # Takes answers only from where it sends to.
+                    client.udp.send(socks.datagram(*origin.address, b'%d/%d' % (i, number)))
+                    self.assertEqual(client.receive(), (b'%d/%d' % (i, number), origin.address))
+            self.assertEqual(len({peer for _, peer in origin.seen}), 20, 'each has its own way out')
+            with socks.Association(proxy.address()) as other:
+                with socks.Association(proxy.address(), udp_source='127.0.0.2') as stranger:
+                    stranger.send(*origin.address, b'stranger')
+                    other.send(*origin.address, b'mine')
+                    self.assertEqual(other.receive()[0], b'mine')
+                    self.assertTrue(stranger.nothing_comes())
+            half = clients[::2]
+            for client in half:
+                client.close()
+            for client in clients[1::2]:
+                client.udp.send(socks.datagram(*origin.address, b'alive'))
+                self.assertEqual(client.receive()[0], b'alive')
+                client.close()
+            rig.eventually(lambda: peers.descriptor_count(proxy.pid) <= before, 'the port is closed with the last one')
+            with socks.Association(proxy.address()) as again:
+                again.send(*origin.address, b'again')
+                self.assertEqual(again.receive()[0], b'again')
+
     def test_told_and_external_addresses(self):
         with rig.Sluice('socks -p0 -i127.0.0.1 -Ni192.0.2.7 -e127.0.0.9\n') as proxy, UdpOrigin() as origin:
             with socks.Association(proxy.address()) as client:

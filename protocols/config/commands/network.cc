@@ -101,16 +101,20 @@ void HandleUdpPorts(CommandContext& context) {
     range = {};
     return;
   }
+  if (const auto one = ParseInteger(word, 1, 65535)) {
+    range = {static_cast<uint16_t>(*one), static_cast<uint16_t>(*one), /*shared=*/true};
+    return;
+  }
   const size_t dash = word.find('-');
   const auto first = ParseInteger(word.substr(0, dash), 1, 65535);
   const auto last = dash == absl::string_view::npos ? std::nullopt : ParseInteger(word.substr(dash + 1), 1, 65535);
   if (!first || !last || *first > *last) {
     context.Error(absl::StrCat(Quoted(word),
                                " is no range of ports, the first one comes first and both are 1 to 65535, write "
-                               "40000-40999, or 0 for any"));
+                               "40000-40999, 40000 for one port that all clients share, or 0 for any"));
     return;
   }
-  range = {static_cast<uint16_t>(*first), static_cast<uint16_t>(*last)};
+  range = {static_cast<uint16_t>(*first), static_cast<uint16_t>(*last), /*shared=*/false};
 }
 
 void HandleMaxseg(CommandContext& context) {

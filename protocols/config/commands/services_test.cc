@@ -161,6 +161,9 @@ TEST(SocksTest, UdpAssociations) {
   EXPECT_EQ(options.socks.udp_ports.first, 40000);
   EXPECT_EQ(options.socks.udp_ports.last, 40009);
   EXPECT_EQ(ServiceOf("udp_ports 40000-40009\nudp_ports 0\nsocks").socks.udp_ports.last, 0);
+  EXPECT_FALSE(options.socks.udp_ports.shared);
+  EXPECT_TRUE(ServiceOf("udp_ports 40000\nsocks").socks.udp_ports.shared);
+  EXPECT_FALSE(ServiceOf("udp_ports 40000-40000\nsocks").socks.udp_ports.shared);
   EXPECT_THAT(Said("udp_ports 5-4\nsocks"), HasSubstr("'5-4' is no range of ports"));
 }
 
