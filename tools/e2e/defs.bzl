@@ -4,7 +4,8 @@ def e2e_test(name, srcs, loops = ["uring", "epoll"], data = [], args = [], tags 
     """One sh_test for each event loop: NAME_uring, NAME_epoll; a plain NAME where `loops` has one or none.
 
     Each has a network namespace of its own in which it is root (lo is up), unless `local`: then it is the real user on
-    the host's network, which only tests of real privileges want.
+    the host's network, which only tests of real privileges want. tools/test runs two of them at a time; the tag
+    "alone" is for those that measure time, load or memory, or change something that all processes of the machine see.
     """
     names = []
     for loop in loops or [""]:
