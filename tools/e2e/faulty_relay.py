@@ -110,6 +110,8 @@ class Session:
                     time.sleep(0.04)
                 self.send(source, target, data)
                 self.last = time.monotonic()
+            if FAULT == 'eof_ends_both':
+                source.shutdown(socket.SHUT_RDWR)  # First, or the answer may be faster.
             target.shutdown(socket.SHUT_WR)
             self.ended += 1
             if FAULT == 'eof_ends_both' or not self.keep_half:

@@ -16,7 +16,8 @@ class Short(rig.Case):
 
     def test_out_of_descriptors_nothing_spins_and_old_tunnels_go_on(self):
         with peers.Origin() as origin:
-            config = 'maxconn 2000\nbacklog 1000\ntcppm -i127.0.0.1 0 127.0.0.1 %d\n' % origin.port
+            config = 'log\n%smaxconn 2000\nbacklog 1000\ntcppm -i127.0.0.1 0 127.0.0.1 %d\n' % (
+                rig.RECORD_FORMAT, origin.port)
             with rig.Sluice(config) as proxy:
                 old = peers.connect(proxy.address())
                 peers.check_echo(old)
@@ -42,16 +43,27 @@ class Short(rig.Case):
                                 'nobody was told that descriptors are short')
                 for sock in clients[:270]:
                     peers.abort(sock)
-                # Whoever still waits in the queue is served, and so is a new client.
-                started = time.monotonic()
-                peers.tunnel_works(proxy.address(), b'after the shortage')
-                self.assertLess(time.monotonic() - started, 3)
-                for sock in clients[270:]:
-                    sock.setblocking(True)
-                    sock.settimeout(5)
-                    peers.check_echo(sock, b'waited in the queue')
-                    sock.close()
+                rig.eventually(lambda: self._served(peers.connect(proxy.address())), 'a new client is served', 3)
+                # Whoever waited in the queue is served. While 270 sessions are taken down at once, the proxy may take
+                # some before it has the second descriptor for them: those are shed at once, and the log says why.
+                served = sum(self._served(sock) for sock in clients[270:])
+                shed = 30 - served
+                self.assertLessEqual(shed, 10)
+                if shed:
+                    rig.eventually(lambda: len(proxy.stdout.matching('no_descriptors')) >= shed, 'the log says why')
+                peers.check_echo(old, b'the old tunnel')
                 old.close()
+
+    def _served(self, sock):
+        sock.setblocking(True)
+        sock.settimeout(5)
+        try:
+            peers.check_echo(sock, b'waited')
+        except (EOFError, ConnectionResetError):
+            return False
+        finally:
+            sock.close()
+        return True
 
     def test_source_address_does_not_use_up_one_port_for_all_destinations(self):
         path = '/proc/sys/net/ipv4/ip_local_port_range'

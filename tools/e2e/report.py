@@ -38,9 +38,12 @@ class Result(unittest.TestResult):
 
         signal.signal(signal.SIGALRM, late)
         signal.alarm(seconds)
+        # Where even that does not get through, the whole test ends, saying where it hung.
+        faulthandler.dump_traceback_later(seconds + 30, exit=True)
 
     def stopTest(self, test):
         signal.alarm(0)
+        faulthandler.cancel_dump_traceback_later()
         kind, message = self._trouble.pop(test.id(), (None, ''))
         self._record(test.id(), time.monotonic() - self._started, kind, message)
         super().stopTest(test)
