@@ -79,13 +79,15 @@ class Check(rig.Case):
         self.assertEqual((status, out), (1, ''))
         self.assertRegex(err, r'(?m)^\S*:2: error: .*bogus')
 
-    @rig.over(unknown_word='bogus 1 2 3\n', zero_byte=b'tcppm 0 127.0.0.1\0 80\n', line_of_1_mb=b'tcppm ' + b'x' * (1 << 20),
+    @rig.over(unknown_word='bogus 1 2 3\n', zero_byte=b'tcppm 0 127.0.0.1\0 80\n',
+              line_of_1_mb=b'tcppm ' + b'x' * (1 << 20),
               million_words=b'tcppm ' + b'a ' * 500000, unterminated_quote='tcppm 0 "127.0.0.1 80\n',
               missing_file='allow $/no/such/file\n', port_too_large='tcppm 0 127.0.0.1 65536\n',
               port_in_words='tcppm 0 127.0.0.1 http\n', too_few_words='tcppm 0\n', too_many_words='tcppm 0 a 1 2 3\n',
               bad_option='tcppm -Z 0 127.0.0.1 80\n', splice_mode_4='tcppm -s4 0 127.0.0.1 80\n',
               splice_mode_8='tcppm -s8 0 127.0.0.1 80\n', grace_of_two='tcppm -g1,2 0 127.0.0.1 80\n',
-              negative_maxconn='maxconn -1\n', no_maxconn='maxconn 0\n', maxconn_overflow='maxconn 99999999999999999999\n',
+              negative_maxconn='maxconn -1\n', no_maxconn='maxconn 0\n',
+              maxconn_overflow='maxconn 99999999999999999999\n',
               binary=bytes(range(256)) * 16, high_bytes=b'\xff\xfe\xfa tcppm\n',
               include_of_itself=b'include SELF\n', include_of_a_folder='include /tmp\n')
     def test_bad_input_is_an_error_with_file_and_line(self, text):
@@ -120,7 +122,8 @@ class Check(rig.Case):
         self.assertRegex(done.stderr.decode(), r'(?m)^%s:0: error: .*(?i:permission)' % re.escape(path))
 
     def test_warnings_alone_are_0(self):
-        status, out, err = rig.run('check', '-', stdin=b'stacksize 65536\ntcppm 0 127.0.0.1 80\n  tcppm 0 127.0.0.1 81\n')
+        config = b'stacksize 65536\ntcppm 0 127.0.0.1 80\n  tcppm 0 127.0.0.1 81\n'
+        status, out, err = rig.run('check', '-', stdin=config)
         self.assertEqual((status, out), (0, ''))
         self.assertRegex(err, r'(?m)^\S+:1: warning: ')
         self.assertRegex(err, r'(?m)^\S+:3: warning: ')

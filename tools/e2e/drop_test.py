@@ -127,7 +127,8 @@ class Drop(rig.Case):
                         self.skipTest('NOT RUN: low ports are open to all here')
                 said = proxy.reload(config + 'tcppm -i127.0.0.1 %d 127.0.0.1 %d\n' % (port, origin.port))
                 self.assertIn('failed', said)
-                self.assertTrue(proxy.stderr.matching(r'127\.0\.0\.1:%d\b.*(?i:permission)' % port), proxy.stderr.text())
+                self.assertTrue(proxy.stderr.matching(r'127\.0\.0\.1:%d\b.*(?i:permission)' % port),
+                                proxy.stderr.text())
                 peers.tunnel_works(proxy.address())
 
 

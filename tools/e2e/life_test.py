@@ -220,7 +220,7 @@ class End(rig.Case):
                 self.assertEqual(got, data)
 
     def test_clients_in_the_accept_queue_are_still_served(self):
-        """A stopped process accepts nothing; those who connected meanwhile must not be reset by the closing listener."""
+        """A stopped process accepts nothing; who connected meanwhile must not be reset by the closing listener."""
         with peers.Origin() as origin:
             proxy = rig.Sluice(relay_to(origin, 'backlog 100\n'))
             proxy.send_signal(signal.SIGSTOP)

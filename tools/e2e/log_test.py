@@ -299,7 +299,8 @@ class Failing(rig.Case):
         folder = rig.scratch_folder()
         mount = os.path.join(folder, 'small')
         os.mkdir(mount)
-        done = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', mount], capture_output=True, check=False)
+        done = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', mount], capture_output=True,
+                              check=False)
         if done.returncode:
             self.skipTest('NOT RUN: tmpfs cannot be mounted here: %s' % done.stderr.decode().strip())
         try:

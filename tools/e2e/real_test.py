@@ -66,8 +66,9 @@ class Nginx(Program):
                 out.write(data)
         with open(os.path.join(folder, 'nginx.conf'), 'w', encoding='ascii') as out:
             # Its own user: in a user namespace there is no other.
-            out.write('user root root;\ndaemon off;\nmaster_process off;\npid %s/pid;\nerror_log stderr;\nworker_processes 1;\n'
-                      'events { worker_connections 500; }\nhttp { access_log off; sendfile on; keepalive_requests 100000;'
+            out.write('user root root;\ndaemon off;\nmaster_process off;\npid %s/pid;\nerror_log stderr;\n'
+                      'worker_processes 1;\nevents { worker_connections 500; }\n'
+                      'http { access_log off; sendfile on; keepalive_requests 100000;'
                       ' client_body_temp_path %s/b; proxy_temp_path %s/p; fastcgi_temp_path %s/f; uwsgi_temp_path %s/u;'
                       ' scgi_temp_path %s/s; server { listen 127.0.0.1:%d; root %s; } }\n' %
                       ((folder,) * 6 + (self.port, folder)))
@@ -111,8 +112,9 @@ class Web(rig.Case):
 
     @rig.over(**PATHS)
     def test_many_parallel_downloads(self, options):
-        out = output_of('curl', '-sS', '--fail', '--parallel', '--parallel-max', '20', '--http1.1', '-w', '%{http_code} ',
-                        *[a for i in range(60) for a in ('-o', '/dev/null', self._url(options, 'small?%d' % i))])
+        targets = [a for i in range(60) for a in ('-o', '/dev/null', self._url(options, 'small?%d' % i))]
+        out = output_of('curl', '-sS', '--fail', '--parallel', '--parallel-max', '20', '--http1.1', '-w',
+                        '%{http_code} ', *targets)
         self.assertEqual(out.split(), [b'200'] * 60)
 
 
