@@ -90,8 +90,11 @@ void MappedPorts::OnPortEvent(uint32_t slot, uint32_t generation, uint16_t ready
 }
 
 void MappedPorts::ReadPort(Port& port) {
+  evicted_ = false;
   for (int calls = 0; port.readable; ++calls) {
-    if (calls == kReceivesPerTurn) return ready_ports_.push_back(port.slot);
+    // The sockets of those that made room live until the loop lets go of them: in a flood the rest waits for that, so
+    // that descriptors stay near the bound.
+    if (calls == kReceivesPerTurn || evicted_) return ready_ports_.push_back(port.slot);
     stats_.receive_calls.Increment();
     const int count = receive_->Receive(port.fd.get());
     // The call would have gone on if there were more; what comes now is told by another event.
@@ -131,12 +134,11 @@ bool MappedPorts::TakePlace(Port& port, Admission& admission) {
     admission = Admission(&port.handler->budget());
     return true;
   }
-  // The sockets of those that make room live until the loop lets go of them.
-  if (port.oldest == kNil || evicted_ == kEvictionsPerTurn) return false;
-  ++evicted_;
+  if (port.oldest == kNil) return false;
   Client& oldest = *clients_[port.oldest];
   admission = std::move(oldest.admission);
   End(oldest, EndCode::kLimitReached, EndSide::kUs, 0);
+  evicted_ = true;
   return true;
 }
 
@@ -311,7 +313,6 @@ void MappedPorts::LinkNewest(Port& port, Client& client) {
 
 void MappedPorts::AdvanceTo(sys::MonotonicNanos now) {
   now_ = now;
-  evicted_ = 0;
   due_.clear();
   wheel_.Advance(TickOf(now), due_);
   for (const uint32_t slot : due_) {

@@ -39,8 +39,6 @@ class MappedPorts {
  public:
   using Id = uint32_t;
   static constexpr int kReceivesPerTurn = 8;
-  // Clients that may make room for others in one turn: descriptors stay near the bound in a flood.
-  static constexpr int kEvictionsPerTurn = 16;
   // What waits for the target's name to be resolved, for each client.
   static constexpr size_t kMostParked = 8;
   static constexpr size_t kMostParkedBytes = 16 * 1024;
@@ -146,7 +144,7 @@ class MappedPorts {
   std::vector<uint32_t> ready_ports_;
   std::vector<uint64_t> ready_clients_;
   int running_ = 0;
-  int evicted_ = 0;  // in this turn
+  bool evicted_ = false;  // in this round of reading
 };
 
 }  // namespace sluice::relay
