@@ -14,7 +14,7 @@ namespace sluice::http {
 // answer, shuts down, and waits for it to have read (a plain close() would turn what it still sends into a reset, which
 // destroys the answer).
 //
-// Handshake thread or worker, whoever has it.
+// Threads: a handshake thread or the worker, whoever has it; one at a time.
 class Exchange : public relay::SessionObserver {
  public:
   virtual accounting::TrafficRecord& record() = 0;

@@ -86,8 +86,8 @@ class Loop {
   // of other events, and without waiting for anything else.
   virtual void Release(WatchId watch) = 0;
 
-  // The same for a descriptor that is closed when kReleased comes, before the next Turn(), and has no duplicate: closing
-  // takes it out of an epoll set by itself, which saves a call.
+  // The same for a descriptor that is closed when kReleased comes, before the next Turn(), and has no duplicate:
+  // closing takes it out of an epoll set by itself, which saves a call.
   virtual void ReleaseToClose(WatchId watch) { Release(watch); }
 
   // Waits until there is an event, a Wake(), or `timeout_nanos` has passed (0: does not wait; negative: no limit), and
