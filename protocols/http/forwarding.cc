@@ -169,7 +169,8 @@ void AppendResponseHead(const ResponseHead& response, const ResponseForm& form, 
   if (response.declared.has_length && response.status != 204) {
     absl::StrAppend(&out, "Content-Length: ", response.declared.bytes, "\r\n");
   }
-  if (form.chunked) out.append("Transfer-Encoding: chunked\r\n");
+  // RFC 9112 section 6.1: not in a 204, whatever the origin said; a client may wait for the chunks.
+  if (form.chunked && response.status != 204) out.append("Transfer-Encoding: chunked\r\n");
   if (response.pins) out.append("Proxy-Support: Session-Based-Authentication\r\n");  // RFC 4559 section 6
   if (!form.keep_alive) {
     out.append("Connection: close\r\n");
@@ -196,8 +197,14 @@ bool AppendTrailer(absl::string_view lines, std::string& out) {
 }
 
 bool HasPassedHere(const RequestHead& request, absl::string_view own_name) {
+  // Forwarded is what we add by default. One entry may be a namesake's; a loop adds one each time round.
   bool found = false;
+  int times = 0;
   for (const Field& field : request.fields) {
+    if (field.name.size() == 9 && IsNamed(field, "forwarded")) {
+      const std::string ours = absl::StrCat(";by=\"", own_name, "\"");
+      for (size_t at = 0; (at = field.value.find(ours, at)) != absl::string_view::npos; at += ours.size()) ++times;
+    }
     if (field.name.size() != 3 || !IsNamed(field, "via")) continue;
     // "1.1 NAME (comment)", comma-separated; a comma in a comment only makes an element that is no entry.
     ForEachListElement(field.value, [&](absl::string_view entry) {
@@ -208,7 +215,7 @@ bool HasPassedHere(const RequestHead& request, absl::string_view own_name) {
       found = found || absl::EqualsIgnoreCase(name, own_name);
     });
   }
-  return found;
+  return found || times > 1;
 }
 
 }  // namespace sluice::http

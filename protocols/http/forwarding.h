@@ -49,7 +49,8 @@ void AppendResponseHead(const ResponseHead& response, const ResponseForm& form, 
 // Pure. Thread-safe.
 bool AppendTrailer(absl::string_view lines, std::string& out);
 
-// The request has passed this proxy before: Via has our name, as the received-by of one of its entries.
+// The request has passed this proxy before: Via has our name, as the received-by of one of its entries, or Forwarded
+// has it more than once (once may be a namesake on the way).
 //
 // Pure. Thread-safe.
 bool HasPassedHere(const RequestHead& request, absl::string_view own_name);

@@ -137,5 +137,28 @@ TEST(HasPassedHere, LooksAtTheNameOfEachEntry) {
   EXPECT_FALSE(passed("p:1"));
 }
 
+TEST(HasPassedHere, ALoopThroughAPortMapEndsThoughOnlyForwardedTells) {
+  const auto passed = [](const std::string& fields) {
+    const std::string head = absl::StrCat("GET http://o/ HTTP/1.0\r\n", fields, "\r\n");
+    RequestHead request;
+    EXPECT_TRUE(ParseRequestHead(head, request).ok());
+    return HasPassedHere(request, "p:1");
+  };
+  const std::string ours = "Forwarded: for=\"1.2.3.4:5\";by=\"p:1\"\r\n";
+  EXPECT_FALSE(passed(ours));
+  EXPECT_TRUE(passed(ours + ours));
+  EXPECT_TRUE(passed("Forwarded: for=a;by=\"p:1\", for=b;by=\"p:1\"\r\n"));
+  EXPECT_FALSE(passed("Forwarded: for=a;by=\"p:11\", for=b;by=\"q:1\"\r\n" + ours));
+}
+
+TEST(AppendResponseHead, A204WithATransferCodingIsNotWaitedFor) {
+  const std::string head = "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n";
+  ResponseHead response;
+  ASSERT_TRUE(ParseResponseHead(head, Method::kGet, response).ok());
+  std::string out;
+  AppendResponseHead(response, {1, true, true}, out);
+  EXPECT_EQ(out, "HTTP/1.1 204 No Content\r\n\r\n");
+}
+
 }  // namespace
 }  // namespace sluice::http
