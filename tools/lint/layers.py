@@ -1,4 +1,4 @@
-"""Who may use whom: the layers of README.md as a table, for includes (presubmit) and for Bazel's dependencies (layers)."""
+"""Who may use whom: the layers of README.md as a table; presubmit holds includes to it, layers Bazel's dependencies."""
 
 # Each package belongs to the longest prefix that fits. "" is the root package.
 _SUPPORT = ('protocols/access', 'protocols/auth', 'protocols/accounting', 'protocols/upstream', 'protocols/dns')

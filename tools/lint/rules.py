@@ -67,7 +67,7 @@ def check_format(tree):
         if not part:
             return []
         done = subprocess.run([CLANG_FORMAT, '--dry-run', '--style=file'] + part, cwd=tree.root, stderr=subprocess.PIPE,
-                              stdout=subprocess.DEVNULL, check=False)
+                              stdout=subprocess.DEVNULL, timeout=120, check=False)
         text = done.stderr.decode(errors='replace')
         found = re.findall(r'^(\S+?):(\d+):\d+: warning: code should be clang-formatted', text, re.M)
         complaints = {}
@@ -209,8 +209,8 @@ def check_guards(tree):
 
 
 _THREADS = re.compile(
-    r'thread-safe|thread-compatible|\bthreads:|(worker|main thread|handshake threads?) only|start-up (and reload )?only',
-    re.I)
+    r'thread-safe|thread-compatible|\bthreads:|(worker|main thread|handshake threads?) only|'
+    r'start-up (and reload )?only', re.I)
 _CLASS = re.compile(r'^class [^;]*?\{', re.M)
 
 
