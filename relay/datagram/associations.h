@@ -40,6 +40,8 @@ namespace sluice::relay {
 // are told apart by their address and port, and of several that wait for their first datagram from one address, the one
 // that has waited for longest gets it.
 //
+// One costs about 640 bytes of user memory (measured; the observer's included) and three descriptors once it has sent.
+//
 // It ends with the client's connection, after idle_nanos without a datagram in either direction, or with the process.
 //
 // Worker only. Nothing blocks; an association has kReceivesPerTurn calls a turn, then others have theirs.
