@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocols/access/source_location.h"
 #include "relay/relay_options.h"
 #include "sys/net/socket_address.h"
 #include "sys/net/socket_options.h"
@@ -15,11 +16,7 @@
 
 namespace sluice::service {
 
-// Where in the configuration something was said: for messages ("FILE:LINE").
-struct SourceLocation {
-  std::string file;  // as written; "<embedded>" and "<stdin>" for the two that are no files
-  int line = 0;
-};
+using access::SourceLocation;
 
 enum class ServiceType : uint8_t { kTcpPortMap, kSocks, kHttpProxy, kUdpPortMap };
 
