@@ -43,11 +43,11 @@ bool ShortReadDrains(const Leg& source) { return source.is_tcp && !source.hang_u
 
 }  // namespace
 
-int Transfer::ReadBytes(const Flow& flow, const RelayOptions& options) const {
+int Transfer::ReadBytes(const Flow& flow, const RelayOptions& options, int64_t most_bytes) const {
   int bytes = options.read_bytes;
   if (bytes == 0) bytes = flow.after_delay || flow.slow_sink ? kSlowReadBytes : kReadBytes;
   if (flow.slow_sink && rest_bytes_ > kRestBudgetBytes) bytes = std::min(bytes, kScarceReadBytes);
-  return bytes;
+  return static_cast<int>(std::min<int64_t>(bytes, most_bytes));
 }
 
 void Transfer::Drop(Flow& flow, int64_t bytes) {
@@ -55,8 +55,8 @@ void Transfer::Drop(Flow& flow, int64_t bytes) {
   flow.unsent_bytes = static_cast<uint32_t>(std::min<int64_t>(kMost, flow.unsent_bytes + bytes));
 }
 
-Transfer::Outcome Transfer::Copy(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options) {
-  const int asked = ReadBytes(flow, options);
+Transfer::Outcome Transfer::Copy(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options, int64_t most_bytes) {
+  const int asked = ReadBytes(flow, options, most_bytes);
   if (asked > static_cast<int>(buffer_.size())) buffer_.resize(asked);
   const ssize_t got = Receive(source.fd.get(), buffer_.data(), asked);
   if (got < 0) {
@@ -127,13 +127,14 @@ Transfer::Outcome Transfer::DeliverBuffer(Flow& flow, Leg& sink) {
   return outcome;
 }
 
-Transfer::Outcome Transfer::Take(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options, int64_t now) {
+Transfer::Outcome Transfer::Take(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options, int64_t most_bytes,
+                                 int64_t now) {
   if (flow.policy.splicing()) {
     std::unique_ptr<sys::Pipe> pipe = pipes_.Take(now);
-    if (pipe != nullptr) return Splice(flow, std::move(pipe), source, sink, options);
+    if (pipe != nullptr) return Splice(flow, std::move(pipe), source, sink, options, most_bytes);
     ++stats_.no_pipe;
   }
-  return Copy(flow, source, sink, options);
+  return Copy(flow, source, sink, options, most_bytes);
 }
 
 Transfer::Outcome Transfer::Deliver(Flow& flow, Leg& sink) {

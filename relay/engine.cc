@@ -42,6 +42,7 @@ void Engine::Adopt(Handoff handoff) {
   s.options = handoff.options;
   s.observer = std::move(handoff.observer);
   s.admission = std::move(handoff.admission);
+  s.limits = std::move(handoff.limits);
   s.framed = s.observer->framer() != nullptr;
   s.started = now_;
   s.active_tick = TickOf(now_);
@@ -51,6 +52,7 @@ void Engine::Adopt(Handoff handoff) {
     if (step > 0) s.flow[direction].report_at_bytes = step;
     const std::string& early = direction == kUp ? handoff.from_client : handoff.from_upstream;
     if (early.empty()) continue;
+    if (s.limits != nullptr) LimitsOf(s, direction).Charge(static_cast<int64_t>(early.size()), now_);
     if (!transfer_.Preload(s.flow[direction], early.data(), early.size())) {
       return ForceClose(s, EndCode::kNoResources, EndSide::kUs, ENOMEM);
     }
@@ -149,7 +151,15 @@ bool Engine::PumpRest(Session& session, int direction) {
 }
 
 void Engine::Pump(Session& session, int direction) {
-  if (session.framed) return PumpFramed(session, direction);
+  if (session.framed) {
+    PumpFramed(session, direction);
+  } else {
+    PumpPlain(session, direction);
+  }
+  if (session.limits != nullptr) LimitsOf(session, direction).Pause();
+}
+
+void Engine::PumpPlain(Session& session, int direction) {
   Flow& flow = session.flow[direction];
   Leg& source = session.leg[SourceOf(direction)];
   Leg& sink = session.leg[SinkOf(direction)];
@@ -158,7 +168,10 @@ void Engine::Pump(Session& session, int direction) {
     if (HoldsRest(flow.state) && !PumpRest(session, direction)) return;
     if (flow.state != FlowState::kReading || flow.delayed || !source.readable) return;
     if (budget <= 0 || reads-- == 0) return MakeReady(session);
-    const Transfer::Outcome outcome = transfer_.Take(flow, source, sink, *session.options, now_);
+    int64_t most_bytes = FlowLimits::kNoLimit;
+    if (session.limits != nullptr && !MayTake(session, direction, most_bytes)) return;
+    const Transfer::Outcome outcome = transfer_.Take(flow, source, sink, *session.options, most_bytes, now_);
+    if (session.limits != nullptr) LimitsOf(session, direction).Took(outcome.bytes);
     budget -= outcome.bytes;
     switch (outcome.result) {
       case Transfer::Result::kTaken:
@@ -181,6 +194,21 @@ void Engine::Pump(Session& session, int direction) {
         return ForceClose(session, EndCode::kNoResources, EndSide::kUs, outcome.error);
     }
   }
+}
+
+// Whether the direction may read now, and how much. If not, the wheel wakes it, or the session is over.
+bool Engine::MayTake(Session& session, int direction, int64_t& most_bytes) {
+  FlowLimits& limits = LimitsOf(session, direction);
+  most_bytes = limits.MayTake(now_);
+  if (most_bytes > 0) return true;
+  if (most_bytes == FlowLimits::kSpent) {
+    ForceClose(session, EndCode::kLimitReached, EndSide::kUs, 0);
+    return false;
+  }
+  session.active_tick = TickOf(now_);  // it is us who keep it waiting
+  session.flow[direction].delayed = session.flow[direction].paced = true;
+  ArmAfter(FlowTimer(session, direction), limits.until(now_) - now_);
+  return false;
 }
 
 void Engine::AfterTake(Session& session, int direction, int64_t bytes) {

@@ -100,7 +100,9 @@ class Engine {
   // engine.cc: bytes
   void OnLegEvent(Session& session, int leg, uint16_t ready);
   void Pump(Session& session, int direction);
+  void PumpPlain(Session& session, int direction);
   bool PumpRest(Session& session, int direction);
+  bool MayTake(Session& session, int direction, int64_t& most_bytes);
   void AfterTake(Session& session, int direction, int64_t bytes);
   void Step(Session& session, int direction, FlowEvent event);
   void LegFailed(Session& session, int leg);

@@ -202,6 +202,7 @@ void Engine::Finish(Session& session) {
   session.stage = SessionStage::kReleasing;
   session.returning = false;  // it ends here after all
   session.observer->OnEnd(Report(session));
+  session.limits.reset();  // somebody else may have what it was given, at once
   wheel_.Disarm(SessionTimer(session));
   for (const int direction : {kUp, kDown}) {
     wheel_.Disarm(FlowTimer(session, direction));

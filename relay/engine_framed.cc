@@ -25,9 +25,13 @@ void Engine::PumpFramed(Session& session, int direction) {
     }
     if (!held && !source.readable) return;
     if (budget <= 0 || reads-- == 0) return MakeReady(session);
+    int64_t most_bytes = FlowLimits::kNoLimit;
+    const bool limited = session.limits != nullptr && !held;
+    if (limited && !MayTake(session, direction, most_bytes)) return;
     const Transfer::Outcome outcome =
         held ? transfer_.Give(flow, sink, framer, direction, absl::string_view())
-             : transfer_.TakeFramed(flow, source, sink, *session.options, framer, direction, now_);
+             : transfer_.TakeFramed(flow, source, sink, *session.options, framer, direction, most_bytes, now_);
+    if (limited) LimitsOf(session, direction).Took(outcome.bytes);
     budget -= outcome.bytes;
     switch (outcome.result) {
       case Transfer::Result::kTaken:
@@ -150,10 +154,10 @@ void Engine::SettleFramed(Session& session) {
     FreeUpstream(session);
     return BeginClose(session);
   }
-  PumpFramed(session, kUp);  // it may have waited for the end of the answer
+  Pump(session, kUp);  // it may have waited for the end of the answer
   if (session.stage == SessionStage::kRelaying && session.framed && session.leg[kUpstream].state == LegState::kBroken &&
       session.leg[kUpstream].readable) {
-    PumpFramed(session, kDown);  // what a broken leg still had to say: it may be a whole answer
+    Pump(session, kDown);  // what a broken leg still had to say: it may be a whole answer
   }
   if (session.stage != SessionStage::kRelaying) return;
   if (!session.framed) return Settle(session);

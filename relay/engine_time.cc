@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "relay/engine.h"
 
@@ -28,8 +29,9 @@ void Engine::OnTimer(uint32_t id) {
   if (session.stage == SessionStage::kConnecting) return OnStagger(session);
   if (session.stage != SessionStage::kRelaying) return;
   const int direction = static_cast<int>(id % 3) - 1;
-  session.flow[direction].delayed = false;
-  session.flow[direction].after_delay = true;
+  Flow& flow = session.flow[direction];
+  flow.delayed = false;
+  flow.after_delay = !std::exchange(flow.paced, false);
   Pump(session, direction);
   if (session.stage == SessionStage::kRelaying) Settle(session);
 }

@@ -115,8 +115,10 @@ bool Transfer::SplicesRaw(const Flow& flow, const Leg& source, const RelayOption
 }
 
 Transfer::Outcome Transfer::SpliceRaw(Flow& flow, std::unique_ptr<sys::Pipe> pipe, Leg& source, Leg& sink,
-                                      const RelayOptions& options, Framer& framer, int direction, int64_t raw) {
-  const int64_t most = std::min<int64_t>(raw, flow.after_delay ? kReadBytes : pipe->capacity_bytes());
+                                      const RelayOptions& options, Framer& framer, int direction, int64_t raw,
+                                      int64_t most_bytes) {
+  const int64_t most =
+      std::min({raw, most_bytes, flow.after_delay ? int64_t{kReadBytes} : int64_t{pipe->capacity_bytes()}});
   const int64_t got = pipe->FillFrom(source.fd.get(), most);
   if (got <= 0) {
     pipes_.Put(std::move(pipe));
@@ -148,14 +150,16 @@ Transfer::Outcome Transfer::SpliceRaw(Flow& flow, std::unique_ptr<sys::Pipe> pip
 }
 
 Transfer::Outcome Transfer::TakeFramed(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options, Framer& framer,
-                                       int direction, int64_t now) {
+                                       int direction, int64_t most_bytes, int64_t now) {
   const int64_t raw = framer.RawBytes(direction);
   if (SplicesRaw(flow, source, options, direction, raw)) {
     std::unique_ptr<sys::Pipe> pipe = pipes_.Take(now);
-    if (pipe != nullptr) return SpliceRaw(flow, std::move(pipe), source, sink, options, framer, direction, raw);
+    if (pipe != nullptr) {
+      return SpliceRaw(flow, std::move(pipe), source, sink, options, framer, direction, raw, most_bytes);
+    }
     ++stats_.no_pipe;
   }
-  const int asked = ReadBytes(flow, options);
+  const int asked = ReadBytes(flow, options, most_bytes);
   const Outcome read = ReadInto(source, asked);
   if (read.result != Result::kTaken) return read;
   flow.bytes += read.bytes;

@@ -9,6 +9,7 @@
 #include "relay/connection_budget.h"
 #include "relay/end_reason.h"
 #include "relay/relay_options.h"
+#include "relay/session_limits.h"
 #include "relay/session_observer.h"
 #include "sys/base/unique_fd.h"
 #include "sys/net/socket_address.h"
@@ -61,6 +62,7 @@ struct Handoff {
   const RelayOptions* options = nullptr;  // outlives the session (the observer holds the snapshot)
   std::unique_ptr<SessionObserver> observer;
   Admission admission;
+  std::unique_ptr<SessionLimits> limits;  // null: none
 };
 
 }  // namespace sluice::relay

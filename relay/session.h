@@ -14,6 +14,7 @@
 #include "relay/path_policy.h"
 #include "relay/relay_options.h"
 #include "relay/rest_buffer.h"
+#include "relay/session_limits.h"
 #include "relay/session_observer.h"
 #include "sys/base/unique_fd.h"
 #include "sys/loop/loop.h"
@@ -61,7 +62,8 @@ struct Flow {
   GraceDelay grace;
   PathPolicy policy;
   FlowState state = FlowState::kReading;
-  bool delayed = false;       // a grace delay runs: woken by the wheel
+  bool delayed = false;       // a grace delay runs, or a limit's: woken by the wheel
+  bool paced = false;         // of these, a limit's
   bool after_delay = false;   // the next read ends a grace delay: it takes one small buffer
   bool slow_sink = false;     // the last send was taken in part only: read less
   uint32_t unsent_bytes = 0;  // dropped when the direction was abandoned (saturates)
@@ -84,6 +86,7 @@ struct Session {
   std::unique_ptr<SessionObserver> observer;
   std::unique_ptr<Connecting> connecting;
   Admission admission;
+  std::unique_ptr<SessionLimits> limits;  // null: none, and nothing is paid for it
   sys::MonotonicNanos started = 0;
   EndReason reason;
   uint32_t slot = 0;
@@ -98,6 +101,11 @@ struct Session {
   bool returning = false;       // the client leaves as soon as it has everything (Framer::kReturn)
   bool upstream_freed = false;  // the upstream goes to Framer::OnUpstreamFree once the loop has let go of it
 };
+
+// REQUIRES: the session has limits.
+inline FlowLimits& LimitsOf(Session& session, int direction) {
+  return direction == kUp ? session.limits->from_client : session.limits->from_upstream;
+}
 
 static_assert(sizeof(Session) <= 320, "an idle relayed connection is promised 640 bytes in all");
 

@@ -4,6 +4,7 @@
 // sink is blocked. It is filled only when empty, so an EAGAIN on the way in always means that the source has nothing
 // (pipes_test, FullPipeAndEmptySocketBothSayEagain), and one fill takes at most what the pipe holds.
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -28,17 +29,18 @@ int DrainAll(sys::Pipe& pipe, int fd) {
 }  // namespace
 
 Transfer::Outcome Transfer::Splice(Flow& flow, std::unique_ptr<sys::Pipe> pipe, Leg& source, Leg& sink,
-                                   const RelayOptions& options) {
-  const int64_t most = flow.after_delay ? Transfer::kReadBytes : pipe->capacity_bytes();
+                                   const RelayOptions& options, int64_t most_bytes) {
+  const int64_t most = std::min<int64_t>(most_bytes, flow.after_delay ? Transfer::kReadBytes : pipe->capacity_bytes());
   const int64_t got = pipe->FillFrom(source.fd.get(), most);
   if (got <= 0) {
     pipes_.Put(std::move(pipe));
     // Before an urgent byte with the end behind it splice(2) says 0, and no event may have told of the byte yet:
     // recv(2) takes it, or says 0 as well.
-    if (got == 0) return source.is_tcp ? Copy(flow, source, sink, options) : Outcome{.result = Result::kSourceEnd};
+    if (got == 0)
+      return source.is_tcp ? Copy(flow, source, sink, options, most_bytes) : Outcome{.result = Result::kSourceEnd};
     if (got == -EAGAIN) {
       // splice(2) stops at an urgent byte and says EAGAIN there, too: recv(2) takes it.
-      if (source.urgent_seen) return Copy(flow, source, sink, options);
+      if (source.urgent_seen) return Copy(flow, source, sink, options, most_bytes);
       source.readable = false;
       return {.result = Result::kNothing};
     }
@@ -46,7 +48,7 @@ Transfer::Outcome Transfer::Splice(Flow& flow, std::unique_ptr<sys::Pipe> pipe, 
     if (got == -EINVAL) {  // not a leg that splice works on: the same bytes, by copy
       ++stats_.not_spliceable;
       flow.policy.Refuse();
-      return Copy(flow, source, sink, options);
+      return Copy(flow, source, sink, options, most_bytes);
     }
     return {.result = Result::kSourceError, .error = static_cast<int>(-got)};
   }

@@ -56,12 +56,13 @@ class Transfer {
     int64_t turned_to_copy = 0;
   };
 
-  // Takes once from the source and gives to the sink. REQUIRES: the flow holds no rest, the sink is not blocked.
-  Outcome Take(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options, int64_t now);
+  // Takes once from the source, at most `most_bytes`, and gives to the sink. REQUIRES: the flow holds no rest, the sink
+  // is not blocked.
+  Outcome Take(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options, int64_t most_bytes, int64_t now);
 
   // The same for a session with a framer (framed_path.cc): what goes on is what the framer says.
   Outcome TakeFramed(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options, Framer& framer, int direction,
-                     int64_t now);
+                     int64_t most_bytes, int64_t now);
   // Shows the framer `bytes` (empty: what it holds itself) and gives the sink what it says.
   Outcome Give(Flow& flow, Leg& sink, Framer& framer, int direction, absl::string_view bytes);
   // Puts bytes behind those that the flow holds. False without memory, or when a pipe holds them.
@@ -85,15 +86,16 @@ class Transfer {
   const sys::PipePool& pipes() const { return pipes_; }
 
  private:
-  Outcome Copy(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options);
-  Outcome Splice(Flow& flow, std::unique_ptr<sys::Pipe> pipe, Leg& source, Leg& sink, const RelayOptions& options);
+  Outcome Copy(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options, int64_t most_bytes);
+  Outcome Splice(Flow& flow, std::unique_ptr<sys::Pipe> pipe, Leg& source, Leg& sink, const RelayOptions& options,
+                 int64_t most_bytes);
   Outcome SpliceRaw(Flow& flow, std::unique_ptr<sys::Pipe> pipe, Leg& source, Leg& sink, const RelayOptions& options,
-                    Framer& framer, int direction, int64_t raw);
+                    Framer& framer, int direction, int64_t raw, int64_t most_bytes);
   bool SplicesRaw(const Flow& flow, const Leg& source, const RelayOptions& options, int direction, int64_t raw) const;
   Outcome ReadInto(Leg& source, int asked);
   Outcome DeliverBuffer(Flow& flow, Leg& sink);
   Outcome DeliverPipe(Flow& flow, Leg& sink);
-  int ReadBytes(const Flow& flow, const RelayOptions& options) const;
+  int ReadBytes(const Flow& flow, const RelayOptions& options, int64_t most_bytes) const;
   void Drop(Flow& flow, int64_t bytes);
 
   std::string framed_;  // what a framer puts in place of what was read; empty between calls

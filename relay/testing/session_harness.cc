@@ -46,6 +46,10 @@ TestSession& SessionHarness::Start(const StartArgs& args, const RelayOptions* op
   handoff.from_upstream = args.from_upstream;
   handoff.options = options;
   handoff.observer = std::make_unique<RecordingObserver>(session.record, std::move(framer));
+  if (args.limits) {
+    handoff.limits = std::make_unique<SessionLimits>();
+    args.limits(*handoff.limits);
+  }
   engine_.Adopt(std::move(handoff));
   return session;
 }

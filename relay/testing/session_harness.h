@@ -2,6 +2,7 @@
 #define SLUICE_RELAY_TESTING_SESSION_HARNESS_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "relay/engine.h"
 #include "relay/framer.h"
+#include "relay/session_limits.h"
 #include "relay/testing/peer.h"
 #include "sys/loop/loop.h"
 #include "sys/thread/clock.h"
@@ -69,6 +71,7 @@ struct StartArgs {
   std::string from_upstream = {};
   int send_buffer_bytes = 0;  // SO_SNDBUF of both of the relay's sockets; 0 = the system's
   int receive_buffer_bytes = 0;
+  std::function<void(SessionLimits&)> limits = {};  // fills them in; nothing: there are none
 };
 
 // An engine on a loop, with real sockets, and the clock turned by hand. A turn lets the peers work, waits at most 1 ms
