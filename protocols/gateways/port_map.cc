@@ -108,7 +108,7 @@ std::optional<relay::Handoff> PortMap::HandoffTo(std::vector<sys::SocketAddress>
   }
   relay::Handoff handoff;
   handoff.client = std::move(arrival.client);
-  handoff.client_is_tcp = arrival.observer->record().client.is_ip();
+  handoff.client_is_tcp = context_->clients_are_tcp;
   handoff.plan.candidates = std::move(addresses);
   handoff.plan.outgoing = &context_->outgoing;
   handoff.options = &options.relay;

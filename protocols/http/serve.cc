@@ -117,7 +117,7 @@ void Connect(relay::Worker& worker, const HttpService& service, Pending pending)
 relay::Handoff HandoffOf(RequestArrival& arrival, const HttpService& service) {
   relay::Handoff handoff;
   handoff.client = std::move(arrival.client);
-  handoff.client_is_tcp = arrival.address.is_ip();
+  handoff.client_is_tcp = service.context().clients_are_tcp;
   handoff.admission = std::move(arrival.admission);
   handoff.plan.outgoing = &service.context().outgoing;
   return handoff;

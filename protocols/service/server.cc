@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "protocols/accounting/log_format.h"
 #include "protocols/accounting/log_target.h"
+#include "protocols/service/proxied_clients.h"
 #include "protocols/service/self_loops.h"
 
 namespace sluice::service {
@@ -143,6 +144,7 @@ absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::stri
     context->outgoing = {options.external_ipv4, options.external_ipv6, options.outgoing_device,
                          options.upstream_socket_options};
     context->port = listener.bound.is_ip() ? listener.bound.port() : 0;
+    context->clients_are_tcp = !listener.bound.is_unix();
     context->budget = listener.budget;
     context->log = (*logs)[i];
     context->log_addresses = WantsAddresses(options.log);
@@ -155,6 +157,9 @@ absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::stri
                                 ": warning: its target leads back to this service; its clients are refused"));
     }
     handlers.push_back(options_.make_handler(context));
+    if (options.proxy_protocol.required) {
+      handlers.back().streams = std::make_shared<ProxiedClients>(context, std::move(handlers.back().streams));
+    }
     listening->push_back(absl::StrCat("listening ", options.log_name, " ", listener.bound.ToString()));
   }
   listeners_->Commit(*std::move(plan), handlers);

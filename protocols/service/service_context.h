@@ -25,6 +25,8 @@ struct ServiceContext {
   const ServiceOptions* options = nullptr;  // in the snapshot
   relay::OutgoingOptions outgoing;
   uint16_t port = 0;  // the bound one (`-p0`), 0 for unix
+  // What clients' sockets are, which a client's address does not tell: it may be that of a PROXY header.
+  bool clients_are_tcp = true;
 
   // Kept over reloads while the listener is: connections count on.
   std::shared_ptr<relay::ConnectionBudget> budget;

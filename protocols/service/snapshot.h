@@ -10,6 +10,7 @@
 
 #include "protocols/access/source_location.h"
 #include "relay/relay_options.h"
+#include "sys/net/address_range.h"
 #include "sys/net/socket_address.h"
 #include "sys/net/socket_options.h"
 #include "sys/thread/clock.h"
@@ -60,6 +61,12 @@ struct RelayTarget {
 
 // `-u`: whether clients are asked for a name and a password.
 enum class ClientCredentials : uint8_t { kNever, kOffered, kRequired };
+
+// `-H`: clients come over balancers that begin each connection with a PROXY header.
+struct ProxyProtocol {
+  bool required = false;
+  std::vector<sys::AddressRange> sources;  // who may send one; empty: anybody
+};
 
 // `udp_ports`: the ports of a range, both ends included; 0 and 0 = any.
 struct PortRange {
@@ -115,6 +122,7 @@ struct ServiceOptions {
   Timeouts timeouts;
   relay::RelayOptions relay;  // its times are filled from `timeouts`
   RelayTarget target;         // tcppm, udppm
+  ProxyProtocol proxy_protocol;
   ClientCredentials credentials = ClientCredentials::kOffered;
   SocksOptions socks;
   bool single_datagram = false;  // udppm -s: a session is for one datagram and its answer

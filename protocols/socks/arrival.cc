@@ -12,7 +12,7 @@ relay::Handoff HandoffOf(Arrival arrival) {
   arrival.exchange->StopHandshakeClock();
   relay::Handoff handoff;
   handoff.client = std::move(arrival.client);
-  handoff.client_is_tcp = arrival.exchange->record().client.is_ip();
+  handoff.client_is_tcp = context.clients_are_tcp;
   handoff.from_client = std::move(arrival.payload);
   handoff.plan.outgoing = &context.outgoing;
   handoff.options = &context.options->relay;

@@ -14,6 +14,7 @@ import time
 import rig
 import peers
 from peers import FIN
+from real_programs import Program
 
 PATHS = {'copied': '-s0', 'spliced': '-s3', 'automatic': '-s7'}
 
@@ -29,29 +30,6 @@ def output_of(*command, stdin=None, limit=60):
         raise AssertionError('%s: exit status %d: %s' % (' '.join(command), done.returncode,
                                                         (done.stderr + done.stdout).decode('utf-8', 'replace')[-2000:]))
     return done.stdout
-
-
-class Program:
-    """A server program in the background that listens on `port`."""
-
-    def __init__(self, port, *command):
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.PIPE)
-        self.said = rig.Lines(self.process.stderr)
-        rig.eventually(lambda: peers.listeners(port) or self.process.poll() is not None, 'it listens')
-        if self.process.poll() is not None:
-            raise AssertionError('%s ended: %s' % (command[0], self.said.text()))
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        try:
-            self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
 
 
 class Nginx(Program):

@@ -15,6 +15,7 @@
 #include "protocols/config/commands/logging.h"
 #include "protocols/config/commands/network.h"
 #include "protocols/config/values.h"
+#include "sys/net/address_range.h"
 #include "sys/net/socket_address.h"
 #include "sys/net/socket_options.h"
 
@@ -176,6 +177,22 @@ absl::Status ReadDaemon(CommandContext& context, absl::string_view value, Servic
   return absl::OkStatus();
 }
 
+absl::Status ReadProxyProtocol(CommandContext&, absl::string_view value, ServiceDraft& draft) {
+  draft.options.proxy_protocol.required = true;
+  draft.options.proxy_protocol.sources.clear();
+  if (value.empty()) return absl::OkStatus();
+  for (const absl::string_view word : absl::StrSplit(value, ',')) {
+    absl::StatusOr<sys::AddressRange> range = sys::AddressRange::Parse(word);
+    if (!range.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("lists ", Quoted(word), " as a source, which is no address or range: ", range.status().message(),
+                       ", write -H10.0.0.1,192.0.2.0/24"));
+    }
+    draft.options.proxy_protocol.sources.push_back(*std::move(range));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadCredentials(CommandContext&, absl::string_view value, ServiceDraft& draft) {
   if (value == "3") {
     return Invalid(
@@ -309,7 +326,7 @@ constexpr Option kOptions[] = {
     {"-d", "-d", ReadDaemon, ""},
     {"-I", "", nullptr, "is inetd mode, which is not supported, sluice opens its ports itself, take it away"},
     {"-T", "", nullptr, kNotBuilt},
-    {"-H", "", nullptr, kNotBuilt},
+    {"-H", "-H", ReadProxyProtocol, kStreamsOnly, kStreams},
     {"-R", "", nullptr, kNotBuilt},
     {"-r", "", nullptr, kNotBuilt},
     {"-or", "", nullptr, kNotBuilt},

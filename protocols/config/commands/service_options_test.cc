@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "protocols/config/testing/build_text.h"
 #include "protocols/service/snapshot.h"
+#include "sys/net/address_range.h"
 #include "sys/net/socket_options.h"
 
 namespace sluice::config {
@@ -93,6 +94,22 @@ TEST(ServiceOptionsTest, WithoutEffectButWithANote) {
   EXPECT_EQ(SaidOf("-n"), "");
 }
 
+TEST(ServiceOptionsTest, ProxyHeaders) {
+  EXPECT_FALSE(With("").proxy_protocol.required);
+  const service::ProxyProtocol anybody = With("-H -i127.0.0.1").proxy_protocol;
+  EXPECT_TRUE(anybody.required);
+  EXPECT_TRUE(anybody.sources.empty());
+  const service::ProxyProtocol listed = With("-H192.0.2.1,10.0.0.0/8").proxy_protocol;
+  EXPECT_TRUE(listed.required);
+  EXPECT_THAT(listed.sources,
+              ElementsAre(*sys::AddressRange::Parse("192.0.2.1"), *sys::AddressRange::Parse("10.0.0.0/8")));
+  EXPECT_THAT(SaidOf("-H"), HasSubstr("warning: tcppm: -H without a list"));
+  EXPECT_EQ(SaidOf("-H -i127.0.0.1"), "");
+  EXPECT_EQ(SaidOf("-H -iunix:/a"), "");
+  EXPECT_THAT(SaidOf("-H10.0.0.1 -iunix:/a"), HasSubstr("error: tcppm: -H lists addresses"));
+  EXPECT_THAT(SaidOf("-H10.0.0.0/33"), HasSubstr("lists '10.0.0.0/33' as a source"));
+}
+
 TEST(ServiceOptionsTest, LastOfTwoCounts) {
   EXPECT_THAT(SaidOf("-b1 -b2"), HasSubstr("warning: tcppm: -b is given twice, the last one counts"));
   EXPECT_EQ(BuildText(Line("-b1 -b2")).snapshot->services[0]->relay.read_bytes, 2);
@@ -101,7 +118,7 @@ TEST(ServiceOptionsTest, LastOfTwoCounts) {
 
 TEST(ServiceOptionsTest, WhatIsNotForIt) {
   for (const char* option :
-       {"-T", "-H", "-R1.2.3.4:5", "-r1.2.3.4:5", "-orTCP_NODELAY", "-oRTCP_NODELAY", "-ni/a", "-ne/a"}) {
+       {"-T", "-R1.2.3.4:5", "-r1.2.3.4:5", "-orTCP_NODELAY", "-oRTCP_NODELAY", "-ni/a", "-ne/a"}) {
     EXPECT_THAT(SaidOf(option), HasSubstr(absl::StrCat("error: tcppm: '", option, "' is not built yet"))) << option;
   }
   for (const char* option : {"-N1.2.3.4", "-Ne1.2.3.4", "-Ni1.2.3.4", "-a", "-a2", "-u", "-u2", "-U3", "-ha", "-P1",

@@ -51,7 +51,25 @@ void SetRelayTimes(ServiceOptions& options) {
   options.relay.linger_nanos = options.timeouts.linger;
 }
 
+// False: an error was said.
+bool CheckProxyProtocol(CommandContext& context, const ServiceOptions& options) {
+  const service::ProxyProtocol& protocol = options.proxy_protocol;
+  if (!protocol.required) return true;
+  if (options.listen.is_unix() && !protocol.sources.empty()) {
+    context.Error("-H lists addresses, which those who come to a unix socket have not, write -H alone");
+    return false;
+  }
+  if (protocol.sources.empty() && options.listen.is_ip() && !options.listen.is_loopback() &&
+      context.state.noted.insert("-H").second) {
+    context.Warning(
+        "-H without a list lets whoever connects say which client it is, rules and records believe it, name the "
+        "balancers: -H192.0.2.1,10.0.0.0/8");
+  }
+  return true;
+}
+
 void Finish(CommandContext& context, ServiceDraft draft) {
+  if (!CheckProxyProtocol(context, draft.options)) return;
   SetRelayTimes(draft.options);
   context.state.snapshot->services.push_back(std::make_unique<const ServiceOptions>(std::move(draft.options)));
 }
