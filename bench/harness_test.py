@@ -10,9 +10,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
 
-from harness import goals, paired, procfs, report, rounds, table  # noqa: E402
+from harness import cpus, figures, goals, measure, paired, procfs, proxy, report, rounds, scenarios, table  # noqa: E402
 from harness.proxy import Target, load_adapters  # noqa: E402
-from harness.scenarios import DEFAULT, SCENARIOS  # noqa: E402
+from harness.scenarios import SCENARIOS  # noqa: E402
 
 
 def process(pid, seconds, session=1, kernel=False):
@@ -94,46 +94,109 @@ class RoundsTest(unittest.TestCase):
         self.assertEqual(firsts.count("a"), 2)
 
 
-class ReportTest(unittest.TestCase):
-    def row(self, proxy, number, cost, disturbed=0.0, failed=None):
-        empty = dict.fromkeys(table.FIELDS)
-        figures = dict(rate=1000.0, own_per_unit=cost, proxy_cpu_busy=0.9, load_cpu_busy=1.0, errors=0.0)
-        return empty | figures | dict(
-            scenario="ka-1k", proxy=proxy, round=float(number), disturbed=disturbed, failed=failed, cpu_per_unit=cost,
-            pace="both", peak_pss=1e6, softnet_drops=0.0, steered=1.0,
-        )
+KNOWN = {
+    "haproxy": {"what": "", "splices": False, "floor": False},
+    "nginx": {"what": "", "splices": False, "floor": False},
+    "floor-relay": {"what": "", "splices": False, "floor": True},
+    "sluice-epoll": {"what": "", "splices": True, "floor": False},
+}
 
+
+def row(proxy_name, number, cost, disturbed=0.0, failed=None, scenario="relay-ka-1k", pace="prx"):
+    empty = dict.fromkeys(table.FIELDS)
+    have = dict(
+        rate=1 / cost, own_per_unit=cost, prx_busy=0.9, cli_busy=1.0, srv_busy=1.0, errors=0.0, peak_pss=1e6,
+        softnet_drops=0.0, steered=1.0, p50_us=1000.0, p99_us=2000.0,
+    )
+    return empty | have | dict(
+        scenario=scenario, proxy=proxy_name, round=float(number), disturbed=disturbed, failed=failed, cpu_per_unit=cost,
+        pace=pace,
+    )
+
+
+def tables(rows, **about):
+    return report.tables([({"steer": "rps", "proxies": KNOWN, **about}, rows)])
+
+
+class FiguresTest(unittest.TestCase):
     def test_disturbed_and_failed_runs_do_not_count(self):
-        rows = [self.row("haproxy", 0, 10e-6), self.row("sluice-epoll", 0, 99e-6, disturbed=1.0)]
-        rows += [self.row("sluice-epoll", 0, 8e-6), self.row("sluice-epoll", 1, 1e-6, failed="broke")]
-        middle, bounds, pairs = report.ratio(rows, "ka-1k", "sluice-epoll", "haproxy")
+        rows = [row("haproxy", 0, 10e-6), row("sluice-epoll", 0, 99e-6, disturbed=1.0)]
+        rows += [row("sluice-epoll", 0, 8e-6), row("sluice-epoll", 1, 1e-6, failed="broke")]
+        middle, bounds, pairs = figures.ratio(rows, "relay-ka-1k", "sluice-epoll", "haproxy")
         self.assertAlmostEqual(middle, 0.8)
         self.assertEqual((bounds, pairs), (None, 1))
-        text = report.tables(rows)
-        self.assertIn("| sluice-epoll | 1.0 | **8.00** |", text)
-        self.assertIn("1 of 4 runs were disturbed", text)
-        self.assertIn("FAILED: sluice-epoll, round 1: broke", text)
+
+    def test_a_wide_interval_is_not_resolved(self):
+        self.assertTrue(figures.resolved((1.0, (0.96, 1.04), 10)))
+        self.assertFalse(figures.resolved((1.0, (0.94, 1.06), 10)))
+        self.assertTrue(figures.resolved((2.0, (1.91, 2.09), 10)))
+        self.assertFalse(figures.resolved((1.0, None, 2)))
+
+    def test_the_best_and_those_that_overlap_it(self):
+        cells = {"a": [10.0, 11.0, 12.0], "b": [11.5, 13.0, 14.0], "c": [12.5, 13.0, 14.0], "d": []}
+        self.assertEqual(figures.best(cells, lower=True), {"a", "b"})
+        self.assertEqual(figures.best(cells, lower=False), {"a", "b", "c"})
+        self.assertEqual(figures.best({"a": [1.0, 2.0], "b": [2.5, 3.0]}, lower=False), {"b"})
+        self.assertEqual(figures.best({"d": []}, lower=True), set())
+
+    def test_the_load_sets_the_pace_only_where_the_proxy_does_not(self):
+        def limited(*paces):
+            return figures.limited_by_load([row("nginx", n, 1e-6, pace=p) for n, p in enumerate(paces)], "relay-ka-1k", "nginx")
+
+        self.assertTrue(limited("cli+srv", "srv", "prx"))
+        self.assertFalse(limited("cli+prx+srv", "cli+prx", "cli"))
+        self.assertFalse(limited("none", "none"))
+
+
+class ReportTest(unittest.TestCase):
+    def test_marks(self):
+        rows = [row(p, n, cost + n * 1e-7) for n in range(3) for p, cost in (
+            ("haproxy", 10e-6), ("nginx", 12e-6), ("floor-relay", 5e-6), ("sluice-epoll", 8e-6))]
+        text = tables(rows)
+        self.assertIn("| load | haproxy | nginx | floor-relay | ‖ | sluice-epoll |", text)
+        self.assertIn("| ka-1k, us/request | **10.10** | 12.10 | 5.10 | ‖ | **8.10** * |", text)
+        self.assertIn("| ka-1k, ms | **1.00 / 2.00** * | **1.00 / 2.00** * | 1.00 / 2.00 | ‖ | **1.00 / 2.00** * |", text)
+
+    def test_who_set_the_pace_and_what_failed(self):
+        rows = [row("haproxy", n, 10e-6, pace="cli+srv") for n in range(3)]
+        rows[1]["errors"] = 2.0
+        self.assertIn("| ka-1k, k req/s | **100.0** ‡† * |", tables(rows))
+
+    def test_runs_that_do_not_count_are_told(self):
+        rows = [row("nginx", 0, 10e-6), row("haproxy", 0, 99e-6, disturbed=1.0), row("haproxy", 1, 1e-6, failed="broke")]
+        text = tables(rows)
+        self.assertIn("| ka-1k, us/request | **10.00** * | ~99.00 |", text)
+        self.assertIn("1 of 3 runs were disturbed", text)
+        self.assertIn("FAILED: relay-ka-1k, haproxy, round 1: broke", text)
+
+    def test_pairs(self):
+        rows = [row(p, n, c) for n in range(10) for p, c in (("haproxy", 10e-6), ("nginx", (8 + n % 2 * 4) * 1e-6))]
+        self.assertIn("| ka-1k | haproxy / nginx | 1.04 [0.83, 1.25]: not resolved | 10 |", tables(rows, pairs=True))
+        rows = [row(p, n, c) for n in range(10) for p, c in (("haproxy", 10e-6), ("nginx", 8e-6))]
+        self.assertIn("| ka-1k | haproxy / nginx | 1.25 [1.25, 1.25] | 10 |", tables(rows, pairs=True))
 
     def test_figures_survive_the_file(self):
-        rows = [self.row("haproxy", n, 10e-6 + n * 1e-6) for n in range(3)]
+        rows = [row("haproxy", n, 10e-6 + n * 1e-6) for n in range(3)]
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "x.csv")
             writer = table.Writer(path, {"kernel": "6.18"})
-            for row in rows:
-                writer.add(row)
+            for each in rows:
+                writer.add(each)
             writer.close()
             about, read = table.read(path)
         self.assertEqual(about, {"kernel": "6.18"})
         self.assertEqual([r["cpu_per_unit"] for r in read], [10e-6, 11e-6, 12e-6])
-        self.assertEqual(report.tables(read), report.tables(rows))
+        self.assertEqual(tables(read), tables(rows))
 
     def test_rounds_of_two_sessions_stay_apart(self):
-        files = [({"steer": "rps"}, [self.row("haproxy", n, 1e-6) for n in range(2)]) for _ in range(2)]
-        self.assertEqual([row["round"] for row in table.together(files)], [0, 1, 2, 3])
+        files = [({"steer": "rps", "proxies": {}}, [row("haproxy", n, 1e-6) for n in range(2)]) for _ in range(2)]
+        self.assertEqual([each["round"] for each in table.together(files)[0]], [0, 1, 2, 3])
         files[1][0]["steer"] = "none"
         with self.assertRaisesRegex(ValueError, "none and rps"):
             table.together(files)
 
+
+class GoalsTest(unittest.TestCase):
     def test_verdicts(self):
         self.assertEqual(goals.verdict(None, 1.1), "not measured")
         self.assertEqual(goals.verdict((1.0, (0.9, 1.1), 10), 1.1), "met")
@@ -149,25 +212,96 @@ class ReportTest(unittest.TestCase):
         for goal in goals.GOALS:
             self.assertIn(goal.scenario, SCENARIOS)
             self.assertIn(goal.subject, known)
-            self.assertIn(goal.reference, [*known, ""])
-        self.assertTrue(set(DEFAULT) <= set(SCENARIOS))
+            self.assertIn(goal.reference, [*known, "", goals.BEST])
+            self.assertIn(goal.column, [*table.FIELDS, "", goals.TAIL])
+
+    def test_the_best_peer_is_neither_sluice_nor_a_floor(self):
+        rows = [row(p, n, c) for n in range(3) for p, c in (("nginx", 9e-6), ("haproxy", 10e-6), ("floor-relay", 5e-6), ("sluice-epoll", 6e-6))]
+        known = {**KNOWN, "sluice-epoll": {**KNOWN["sluice-epoll"], "sluice": True}}
+        goal = goals.Goal("", "relay-ka-1k", "sluice-epoll", goals.BEST, 1.0)
+        (middle, _, pairs), reference = goals.measured(rows, known, goal)
+        self.assertEqual((reference, pairs), ("nginx", 3))
+        self.assertAlmostEqual(middle, 6 / 9)
+
+    def test_the_tail(self):
+        rows = [row("sluice-epoll", n, 1e-6) for n in range(3)]
+        goal = goals.Goal("", "relay-ka-1k", "sluice-epoll", "", 3, goals.TAIL)
+        self.assertEqual(goals.measured(rows, KNOWN, goal), ((2.0, (2.0, 2.0), 3), "-"))
+
+
+class CpusTest(unittest.TestCase):
+    def test_lists(self):
+        self.assertEqual(cpus.parse("cli=0-3,prx=4,srv=5,7"), {"client": (0, 1, 2, 3), "proxy": (4,), "origin": (5, 7)})
+        self.assertEqual(cpus.show(cpus.parse("cli=1,prx=0,srv=1")), "cli=1,prx=0,srv=1")
+        for wrong in ("cli=0,prx=1", "cli=0,prx=0,srv=1", "cli=x,prx=0,srv=1", "a=1,prx=0,srv=1", "cli=1,cli=1,prx=0,srv=1"):
+            with self.assertRaises(ValueError, msg=wrong):
+                cpus.parse(wrong)
+
+    def test_default(self):
+        self.assertEqual(cpus.default({0, 1}), {"proxy": (0,), "client": (1,), "origin": (1,)})
+        self.assertEqual(cpus.default({2, 3, 4, 5}), {"proxy": (2,), "client": (3, 4), "origin": (5,)})
+        with self.assertRaises(ValueError):
+            cpus.default({0})
+
+
+class PaceTest(unittest.TestCase):
+    def test_a_role_or_one_thread_of_it(self):
+        shares = {"client": 0.3, "proxy": 0.95, "origin": 0.2}
+        tops = {"client": 0.2, "proxy": 0.1, "origin": 0.91}
+        self.assertEqual(measure.pace(shares, tops), "prx+srv")
+        self.assertEqual(measure.pace(dict.fromkeys(shares, 0.5), dict.fromkeys(tops, 0.5)), "none")
+
+    def test_the_busiest_thread(self):
+        self.assertEqual(measure.busiest({(1, 0): 5.0, (2, 0): 1.0}, {(1, 0): 6.0, (2, 0): 3.5, (3, 9): 2.0}), 2.5)
+        self.assertEqual(measure.busiest({(1, 0): 5.0}, {}), 0.0)
+
+
+class ScenariosTest(unittest.TestCase):
+    def test_every_set_names_what_there_is(self):
+        known = load_adapters()
+        for part in scenarios.SETS.values():
+            chosen = scenarios.select(part.scenarios)
+            for name in part.proxies or ():
+                self.assertTrue(set(known[name].kinds) & {s.kind for s in chosen}, name)
+
+    def test_select(self):
+        self.assertEqual([s.name for s in scenarios.select(["socks-ka-1k"])], ["socks-ka-1k"])
+        self.assertEqual({s.kind for s in scenarios.select(["close-1k"])}, set(scenarios.KINDS))
+        self.assertEqual({s.kind for s in scenarios.select(["http"])}, {"http"})
+        self.assertEqual(len(scenarios.select(["relay-stream*", "relay-stream1"])), 4)
+        with self.assertRaisesRegex(ValueError, "no scenario 'nothing'"):
+            scenarios.select(["nothing"])
+
+    def test_a_proxy_gets_absolute_urls(self):
+        self.assertIn("--url=http://10.0.2.2:7006/1024", SCENARIOS["http-ka-1k"].arguments("10.0.2.2:7006"))
+        self.assertIn("--url=/1024", SCENARIOS["connect-ka-1k"].arguments("10.0.2.2:7006"))
 
 
 class AdapterTest(unittest.TestCase):
     def test_every_adapter_writes_what_it_needs(self):
-        for proxy in load_adapters().values():
-            if not proxy.program:
+        given = proxy.given(sluice=["x=/usr/bin/sluice --backend=epoll -s3"], threeproxy=["/3proxy:-s0"], envoy=["/envoy"])
+        for each, kind in ((p, k) for p in [*load_adapters().values(), *given] for k in p.kinds):
+            if not each.program:
                 continue
-            with self.subTest(proxy.name), tempfile.TemporaryDirectory() as folder:
-                target = Target("10.0.1.1", 8000, "10.0.2.2", 7001, folder, "/usr/bin/program", 64)
-                argv = proxy.command(target)
-                self.assertEqual(argv[0], "/usr/bin/program")
+            with self.subTest(each.name, kind=kind), tempfile.TemporaryDirectory() as folder:
+                target = Target(kind, "10.0.1.1", 8000, "10.0.2.1", "10.0.2.2", 7001, folder, "/usr/bin/program", 64)
+                argv = each.command(target)
+                self.assertIn("/usr/bin/program", argv)
                 text = " ".join(argv)
                 for name in os.listdir(folder):
                     with open(os.path.join(folder, name)) as file:
                         text += file.read()
-                for part in ("10.0.1.1", "8000", "10.0.2.2", "7001"):
+                fixed = each.program != "sluice" and "3proxy" not in each.name and "sluice" not in each.program
+                asked = kind in ("connect", "socks") or (kind == "http" and (not fixed or each.name in ("squid", "tinyproxy")))
+                for part in ("10.0.1.1", "8000") if asked else ("10.0.1.1", "8000", "10.0.2.2", "7001"):
                     self.assertIn(part, text)
+
+    def test_options_given(self):
+        (sluice, old) = proxy.given(sluice=["x=/usr/bin/sluice --backend=epoll -s0 -b4096"], threeproxy=["/3proxy:-s0"])
+        self.assertEqual((sluice.name, sluice.program, sluice.splices), ("x", "/usr/bin/sluice", False))
+        self.assertEqual((old.name, old.program, old.splices), ("3proxy-s0", "/3proxy", False))
+        with self.assertRaisesRegex(ValueError, "NAME="):
+            proxy.given(sluice=["--backend=epoll"])
 
 
 if __name__ == "__main__":

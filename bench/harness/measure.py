@@ -7,18 +7,20 @@ import select
 import time
 
 from harness import counters, procfs
+from harness.cpus import ROLES, SHORT
 from harness.rig import Rig, RunError
+from harness.scenarios import CONNECTIONS, RECEIVED, SUNK
 
 FOREIGN_LIMIT = 0.06  # of the window: more than that of other programs or of steal, and the run does not count
-PACE = 0.9  # a CPU at least so busy sets the pace
+PACE = 0.9  # a role whose CPUs, or one thread of which, are at least so busy sets the pace
 _SETTLE_PATIENCE = 4.0
 
 
 def measure(setup, proxy, scenario, profile=None):
-    """A dict with the figures of one run; see FIELDS. `profile` is called in the tail, with the load still on."""
-    if scenario.work == "connections":
+    """A dict with the figures of one run; see table.FIELDS. `profile` is called in the tail, with the load still on."""
+    if scenario.work == CONNECTIONS:
         return _measure_memory(setup, proxy, scenario)
-    with Rig(setup, proxy, scenario.origin, scenario.connections) as rig:
+    with Rig(setup, proxy, scenario.kind, scenario.load.origin, scenario.load.connections) as rig:
         return _measure_load(rig, scenario, profile)
 
 
@@ -26,22 +28,23 @@ def _measure_load(rig, scenario, profile):
     setup = rig.setup
     client_counters = counters.Counters(os.path.join(rig.folder, "client.counters"))
     times = [f"--warmup={setup.warmup}", f"--seconds={setup.seconds}", f"--tail={setup.tail}"]
-    load = rig.load(
-        scenario.command, [rig.connect(), f"--counters={client_counters.path}", *scenario.arguments, *times]
-    )
+    arguments = [*rig.route(), f"--counters={client_counters.path}", *scenario.arguments(rig.origin()), *times]
+    load = rig.load(scenario.load.command, arguments)
     begun = client_counters.wait(counters.RUNNING, load, 25)
     if begun is None:
         load.terminate()
         raise RunError("the load did not start: " + load.stderr.read().decode(errors="replace").strip()[-300:])
     _sleep_until(begun.started + setup.warmup)
     peak = procfs.memory(rig.proxy_session).pss
+    threads_before = _threads(rig)
     before, work_before = procfs.snapshot(), _work(rig, client_counters, scenario)
     _sleep_until(before.wall + setup.seconds)
     after, work_after = procfs.snapshot(), _work(rig, client_counters, scenario)
+    threads_after = _threads(rig)
     peak = max(peak, procfs.memory(rig.proxy_session).pss)
     resident = procfs.peak_resident(rig.proxy_session)
     if profile:
-        profile(setup.proxy_cpu, procfs.members(rig.proxy_session))
+        profile(setup.cpus["proxy"], procfs.members(rig.proxy_session))
     result = rig.finish(load)
     client_counters.close()
     rig.origin_counters.close()
@@ -49,16 +52,19 @@ def _measure_load(rig, scenario, profile):
     work = work_after - work_before
     if work <= 0:
         raise RunError(f"nothing was done in {setup.seconds} s: {result}")
-    unit = 1e9 if scenario.work in ("received", "sunk") else 1
-    busy_proxy, busy_load = used.busy[setup.proxy_cpu], used.busy[setup.load_cpu]
+    unit = 1e9 if scenario.bulk else 1
+    busy = {role: sum(used.busy[cpu] for cpu in setup.cpus[role]) for role in ROLES}
+    shares = {role: busy[role] / used.wall / len(setup.cpus[role]) for role in ROLES}
+    # Threads are read outside the snapshots: their time is of a slightly longer window.
+    tops = {role: min(1.0, busiest(threads_before[role], threads_after[role]) / used.wall) for role in ROLES}
     return {
         **_quality(setup, rig, used),
         "rate": work / unit / used.wall,
-        "cpu_per_unit": busy_proxy * unit / work,
+        "cpu_per_unit": busy["proxy"] * unit / work,
         "own_per_unit": used.own * unit / work,
-        "proxy_cpu_busy": busy_proxy / used.wall,
-        "load_cpu_busy": busy_load / used.wall,
-        "pace": _pace(busy_proxy / used.wall, busy_load / used.wall),
+        **{f"{SHORT[role]}_busy": shares[role] for role in ROLES},
+        **{f"{SHORT[role]}_thread": tops[role] for role in ROLES},
+        "pace": pace(shares, tops),
         "p50_us": result.get("p50_us"),
         "p99_us": result.get("p99_us"),
         "errors": result["errors"],
@@ -69,15 +75,28 @@ def _measure_load(rig, scenario, profile):
 
 
 def _work(rig, client_counters, scenario):
-    if scenario.work == "sunk":
+    if scenario.work == SUNK:
         return rig.origin_counters.read().received_bytes
     counts = client_counters.read()
-    return counts.received_bytes if scenario.work == "received" else counts.exchanges
+    return counts.received_bytes if scenario.work == RECEIVED else counts.exchanges
 
 
 def _usage(rig, before, after):
-    own = {rig.proxy_session} if rig.proxy_session else set()
-    return procfs.usage(before, after, own, rig.setup.children.sessions())
+    return procfs.usage(before, after, rig.sessions["proxy"], rig.setup.children.sessions())
+
+
+def _threads(rig):
+    return {role: procfs.threads(rig.sessions[role]) for role in ROLES}
+
+
+def busiest(before, after):
+    """The seconds that the busiest thread used; one that was not there before counts from 0."""
+    return max((seconds - before.get(thread, 0.0) for thread, seconds in after.items()), default=0.0)
+
+
+def pace(shares, tops):
+    """The roles that set the pace, as in "cli+srv"; "none" if nothing was busy enough."""
+    return "+".join(SHORT[role] for role in ROLES if max(shares[role], tops[role]) >= PACE) or "none"
 
 
 def _quality(setup, rig, used):
@@ -91,22 +110,16 @@ def _quality(setup, rig, used):
     }
 
 
-def _pace(proxy, load):
-    names = {(True, True): "both", (True, False): "proxy", (False, True): "load", (False, False): "neither"}
-    return names[(proxy >= PACE, load >= PACE)]
-
-
 def _measure_memory(setup, proxy, scenario):
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    count = min(scenario.connections, proxy.most_connections, (files - 200) // 2)
-    with Rig(setup, proxy, scenario.origin, count) as rig:
+    count = min(scenario.load.connections, proxy.most_connections, (files - 200) // 2)
+    with Rig(setup, proxy, scenario.kind, scenario.load.origin, count) as rig:
         before = procfs.snapshot()
         kernel_base = _settled_kernel_memory()
         base = procfs.memory(rig.proxy_session)
+        arguments = [*rig.route(), *scenario.arguments(rig.origin(), count)]
         # Its standard input is what holds it.
-        load = rig.load(
-            scenario.command, [rig.connect(), f"--connections={count}", *scenario.arguments], stdin=-1, bufsize=0
-        )
+        load = rig.load(scenario.load.command, arguments, stdin=-1, bufsize=0)
         opened = _line(load, "open")
         kernel = _settled_kernel_memory()
         held = procfs.memory(rig.proxy_session)

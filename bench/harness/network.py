@@ -7,7 +7,8 @@ the routes' learned metrics or the sockets of another.
 
 import subprocess
 
-ROLES = ("client", "proxy", "origin")
+from harness.cpus import ROLES
+
 CLIENT_IP, PROXY_IP, PROXY_ORIGIN_SIDE_IP, ORIGIN_IP = "10.0.1.2", "10.0.1.1", "10.0.2.1", "10.0.2.2"
 CONGESTION_CONTROL = "reno"
 
@@ -34,7 +35,7 @@ class NetworkError(Exception):
 class Network:
     """Built by the constructor, taken down by close().
 
-    `cpus` maps a role to the CPU that is to do its receive work, by RPS; None leaves that work to whichever CPU sends.
+    `cpus` maps a role to the CPUs that are to do its receive work, by RPS; None leaves that work to whichever CPU sends.
     """
 
     def __init__(self, children, cpus=None, forwarding=False):
@@ -81,9 +82,8 @@ class Network:
             self._run("proxy", f"ip link add {end} mtu 1500 type veth peer name {peer} mtu 1500 netns {self.holder(role)}")
 
     def _configure(self, role, forwarding):
-        commands = ["ip link set lo up"]
-        for setting in _SETTINGS + [f"net.ipv4.ip_forward={int(forwarding)}"]:
-            commands.append(f"sysctl -qw '{setting}'")
+        settings = " ".join(f"'{setting}'" for setting in _SETTINGS + [f"net.ipv4.ip_forward={int(forwarding)}"])
+        commands = ["ip link set lo up", f"sysctl -qw {settings}"]
         # No duplicate address detection, no router solicitations during a run; a kernel without IPv6 is as good.
         commands.append("sysctl -qw net.ipv6.conf.all.disable_ipv6=1 2>/dev/null || true")
         for name, (owner, address, gateway) in _LINKS.items():
@@ -92,9 +92,12 @@ class Network:
                 commands += [f"ip route add default via {gateway}"] if gateway else []
         self._run(role, "\n".join(commands))
 
-    def _steer(self, name, cpu):
-        """What the interface receives is handled on `cpu`. False where sysfs cannot be mounted."""
-        script = f"mount -t sysfs none /sys && printf '%x' {1 << cpu} > /sys/class/net/{name}/queues/rx-0/rps_cpus"
+    def _steer(self, name, cpus):
+        """What the interface receives is handled on `cpus`. False where sysfs cannot be mounted."""
+        mask = f"{sum(1 << cpu for cpu in cpus):x}"
+        # The kernel wants groups of 32 bits.
+        groups = [mask[max(0, end - 8) : end] for end in range(len(mask), 0, -8)]
+        script = f"mount -t sysfs none /sys && printf '%s' {','.join(reversed(groups))} > /sys/class/net/{name}/queues/rx-0/rps_cpus"
         argv = self.inside(_LINKS[name][0], ["unshare", "--mount", "sh", "-ec", script])
         return subprocess.run(argv, capture_output=True).returncode == 0
 

@@ -1,8 +1,9 @@
 """Starting programs for a measurement, and never leaving one behind.
 
 Every program started here leads a session of its own, dies with the harness (PR_SET_PDEATHSIG), and is written down with
-its start time in a state file. A later harness that finds the file ends what is still there: a recorded process, or one
-of its session that is in a recorded network namespace. Nothing is ever ended by name.
+its start time in a state file. A later harness that finds the file ends what is still there: a recorded process, one of
+its session that is in a recorded network namespace, or one in a recorded cgroup; and removes the cgroups. Nothing is
+ever ended by name.
 """
 
 import ctypes
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import time
 
+from harness import cpus as cpu_sets
 from harness import procfs
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -33,6 +35,8 @@ class Children:
         self._state = os.path.join(folder, "state.json")
         self._lock = open(os.path.join(folder, "lock"), "a")
         self._running = []
+        self._cpus = {}
+        self._cpusets = cpu_sets.Cpusets({})
 
     def __enter__(self):
         try:
@@ -45,21 +49,31 @@ class Children:
 
     def __exit__(self, *_):
         self.stop_all()
+        for folder in self._cpusets.roots():
+            cpu_sets.remove(folder)
         try:
             os.unlink(self._state)
         except FileNotFoundError:
             pass
         self._lock.close()
 
-    def start(self, argv, cpu=None, **popen):
-        """Starts a program on one CPU (None: any), with as many open files as allowed."""
+    def confine(self, cpus):
+        """Holds what is started for a role from now on to its CPUs; True if by cgroups, False if by affinity alone."""
+        self._cpus = cpus
+        self._cpusets = cpu_sets.Cpusets.make(f"sluice-bench.{os.getpid()}", cpus)
+        self._write_state()
+        return bool(self._cpusets.folders)
+
+    def start(self, argv, role=None, **popen):
+        """Starts a program on the CPUs of its role (None: any), with as many open files as allowed."""
 
         def prepare():
             _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-            if cpu is not None:
-                os.sched_setaffinity(0, {cpu})
+            self._cpusets.join(role)
+            if role in self._cpus:
+                os.sched_setaffinity(0, self._cpus[role])
 
         child = subprocess.Popen(argv, start_new_session=True, preexec_fn=prepare, **popen)
         self._running.append(child)
@@ -98,7 +112,12 @@ class Children:
             start = procfs.start_time(child.pid)
             if start is not None:
                 recorded.append([child.pid, start, procfs.network_namespace(child.pid)])
-        text = json.dumps({"boot": procfs.boot_id(), "harness": os.getpid(), "processes": recorded})
+        text = json.dumps({
+            "boot": procfs.boot_id(),
+            "harness": os.getpid(),
+            "processes": recorded,
+            "cgroups": self._cpusets.roots(),
+        })
         with open(self._state + ".new", "w") as file:
             file.write(text)
         os.replace(self._state + ".new", self._state)
@@ -126,13 +145,16 @@ def end_leftovers(state_file):
         return 0
     recorded = {pid: start for pid, start, _ in state["processes"]}
     namespaces = {namespace for _, _, namespace in state["processes"] if namespace is not None}
+    grouped = {pid for folder in state.get("cgroups", []) for pid in cpu_sets.processes(folder)}
     ended = 0
     for process in procfs.process_table().values():
         leader = recorded.get(process.pid) == process.start
         member = process.session in recorded and procfs.network_namespace(process.pid) in namespaces
-        if (leader or member) and process.pid != os.getpid() and process.state != "Z":
+        if (leader or member or process.pid in grouped) and process.pid != os.getpid() and process.state != "Z":
             _kill(process.pid)
             ended += 1
+    for folder in state.get("cgroups", []):
+        cpu_sets.remove(folder)
     return ended
 
 

@@ -173,6 +173,25 @@ def memory(session):
     return Memory(pss, user)
 
 
+def threads(sessions):
+    """(thread id, start) -> seconds, for every thread of the processes of these sessions."""
+    found = {}
+    for process in process_table().values():
+        if process.session not in sessions:
+            continue
+        try:
+            names = os.listdir(f"/proc/{process.pid}/task")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        for name in names:
+            try:
+                thread = parse_process(_read(f"/proc/{process.pid}/task/{name}/stat"))
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            found[thread.pid, thread.start] = thread.own_seconds
+    return found
+
+
 def peak_resident(session):
     """The sum of the largest resident sizes the processes of a session have had."""
     peak = 0

@@ -3,6 +3,8 @@
 import os
 import subprocess
 
+from harness.scenarios import CONNECTIONS
+
 SECONDS = 2
 
 
@@ -11,18 +13,18 @@ def profiler(folder, prefix):
     with the interrupts that came while they ran; without a proxy, everything that the CPU did."""
 
     def for_run(proxy, scenario):
-        if scenario.work == "connections":
+        if scenario.work == CONNECTIONS:
             return None
         name = os.path.join(folder, f"{prefix}-{scenario.name}-{proxy.name}.perf.txt")
-        return lambda cpu, pids: _record(cpu, pids, name)
+        return lambda cpus, pids: _record(cpus, pids, name)
 
     return for_run
 
 
-def _record(cpu, pids, name):
+def _record(cpus, pids, name):
     only = ["--pid", ",".join(map(str, pids))] if pids else []
     data = name + ".data"
-    record = ["perf", "record", "-q", "-F", "4999", "-C", str(cpu), "-g", "-o", data, "--", "sleep", str(SECONDS)]
+    record = ["perf", "record", "-q", "-F", "4999", "-C", ",".join(map(str, cpus)), "-g", "-o", data, "--", "sleep", str(SECONDS)]
     try:
         recorded = subprocess.run(record, capture_output=True, text=True)
         if recorded.returncode:

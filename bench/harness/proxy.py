@@ -10,10 +10,13 @@ from typing import Callable, Optional
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """What the proxy is to do: relay LISTEN to ORIGIN. `folder` is empty and its own, for configuration files."""
+    """What the proxy is to do on LISTEN: relay to ORIGIN, or for other kinds what its clients ask for, which is ORIGIN
+    too. `folder` is empty and its own, for configuration files."""
 
+    kind: str  # scenarios.KINDS
     listen_ip: str
     listen_port: int
+    origin_side_ip: str  # the proxy's address on the link to the origin
     origin_ip: str
     origin_port: int
     folder: str
@@ -39,11 +42,19 @@ class Proxy:
     name: str
     what: str
     program: str
+    kinds: tuple = ("relay",)
+    splices: bool = False  # which group of the tables it is in
     command: Optional[Callable[[Target], list]] = None
     most_connections: int = 9500
     version: tuple = ()  # arguments that print the version
     needs: tuple = ()  # files it cannot do without
-    package: str = ""  # what to install or build when it is missing
+    packages: tuple = ()  # Debian's, for `--install`
+    build: str = ""  # what Bazel makes it from
+    floor: bool = False  # no proxy to choose, but a limit to compare with: gets no marks in the tables
+
+    def missing(self):
+        """What to do about a program that is not there."""
+        return f"bazel build -c opt {self.build}" if self.build else f"apt-get install {' '.join(self.packages)}"
 
     def find(self, binaries):
         """The path of the program, or None. "" needs none."""
@@ -65,3 +76,8 @@ def load_adapters():
         for proxy in importlib.import_module(f"proxies.{module}").PROXIES:
             found[proxy.name] = proxy
     return found
+
+
+def given(**texts):
+    """Proxies from what the command line says of them: module of bench/proxies -> texts for its given()."""
+    return [importlib.import_module(f"proxies.{module}").given(text) for module, some in texts.items() for text in some]

@@ -12,9 +12,7 @@ from harness import counters, network, procfs
 from harness.proxy import Target
 
 LISTEN_PORT = 8000
-ORIGIN_PORTS = {"pingpong": 7001, "source": 7002, "sink": 7003, "echo": 7004, "idle": 7005}
-_CHECK_BYTES = 8 << 20
-_FIRST_SPEAKERS = 20
+ORIGIN_PORTS = {"pingpong": 7001, "source": 7002, "sink": 7003, "echo": 7004, "idle": 7005, "http": 7006}
 
 
 class RunError(Exception):
@@ -25,14 +23,13 @@ class RunError(Exception):
 class Setup:
     """What all runs of a session share."""
 
-    children: object  # processes.Children
+    children: object  # processes.Children, confined
     binaries: str
-    proxy_cpu: int
-    load_cpu: int
+    cpus: dict  # role -> CPUs
     warmup: float
     seconds: float
     tail: float
-    steer: bool  # receive work to the role's CPU
+    steer: bool  # receive work to the role's CPUs
     repeats: int  # of a disturbed run
     patience: float  # how long to wait before a run for other programs to leave the machine alone
 
@@ -41,17 +38,19 @@ class Setup:
 
 
 class Rig:
-    """A network with an origin and a proxy in it. Use as a context manager."""
+    """A network with an origin and a proxy of some kind in it. Use as a context manager."""
 
-    def __init__(self, setup, proxy, mode, connections):
+    def __init__(self, setup, proxy, kind, mode, connections):
         self.setup = setup
         self.proxy = proxy
+        self._kind = kind
         self._mode = mode
         self._connections = connections
         self._started = []
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix="sluice-bench-")
+        os.chmod(self.folder, 0o755)  # proxies that give up root read their configuration
         self._network = None
         try:
             self._build()
@@ -70,25 +69,30 @@ class Rig:
 
     def _build(self):
         setup = self.setup
-        cpus = {"client": setup.load_cpu, "proxy": setup.proxy_cpu, "origin": setup.load_cpu}
-        forwarding = not self.proxy.program
-        self._network = network.Network(setup.children, cpus if setup.steer else None, forwarding)
+        self._network = network.Network(setup.children, setup.cpus if setup.steer else None, not self.proxy.program)
         self.steered = self._network.steered
         self.origin_counters = counters.Counters(os.path.join(self.folder, "origin.counters"))
         modes = [f"{mode}={port}" for mode, port in ORIGIN_PORTS.items()]
         origin = self.load("origin", [f"--counters={self.origin_counters.path}", *modes], role="origin")
         if not self.origin_counters.wait(counters.RUNNING, origin, 5):
-            raise RunError("the origin did not start: " + self._said(origin))
-        self.proxy_session = None
+            raise RunError("the origin did not start: " + _said(origin))
+        self.sessions = {"client": set(), "proxy": set(), "origin": {origin.pid}}
         if self.proxy.program:
             self._start_proxy()
+
+    @property
+    def proxy_session(self):
+        """The session of the proxy's processes; None where there is no proxy."""
+        return next(iter(self.sessions["proxy"]), None)
 
     def _start_proxy(self):
         folder = os.path.join(self.folder, "proxy")
         os.mkdir(folder)
         target = Target(
+            kind=self._kind,
             listen_ip=network.PROXY_IP,
             listen_port=LISTEN_PORT,
+            origin_side_ip=network.PROXY_ORIGIN_SIDE_IP,
             origin_ip=network.ORIGIN_IP,
             origin_port=ORIGIN_PORTS[self._mode],
             folder=folder,
@@ -97,19 +101,18 @@ class Rig:
         )
         errors = os.path.join(folder, "stderr")
         with open(errors, "wb") as file:
-            child = self.start("proxy", self.setup.proxy_cpu, self.proxy.command(target), stdout=subprocess.DEVNULL,
-                               stderr=file)
+            child = self.start("proxy", self.proxy.command(target), stdout=file, stderr=file)
         deadline = time.monotonic() + 10
         while not procfs.listens(self._network.holder("proxy"), LISTEN_PORT):
             if child.poll() is not None or time.monotonic() > deadline:
                 with open(errors, errors="replace") as file:
                     raise RunError(f"{self.proxy.name} does not listen: {file.read()[-600:].strip()}")
             time.sleep(0.005)
-        self.proxy_session = child.pid
+        self.sessions["proxy"].add(child.pid)
 
-    def start(self, role, cpu, argv, **popen):
+    def start(self, role, argv, **popen):
         popen.setdefault("stdin", subprocess.DEVNULL)
-        child = self.setup.children.start(self._network.inside(role, argv), cpu, **popen)
+        child = self.setup.children.start(self._network.inside(role, argv), role, **popen)
         self._started.append(child)
         return child
 
@@ -117,13 +120,23 @@ class Rig:
         """Starts a loadtool command."""
         popen.setdefault("stdout", subprocess.PIPE)
         popen.setdefault("stderr", subprocess.PIPE)
-        return self.start(role, self.setup.load_cpu, [self.setup.loadtool(), command, *arguments], **popen)
+        child = self.start(role, [self.setup.loadtool(), command, *arguments], **popen)
+        if role == "client":
+            self.sessions["client"].add(child.pid)
+        return child
 
-    def connect(self):
-        """The option that tells loadtool where to go."""
-        if self.proxy.program:
-            return f"--connect={network.PROXY_IP}:{LISTEN_PORT}"
-        return f"--connect={network.ORIGIN_IP}:{ORIGIN_PORTS[self._mode]}"
+    def origin(self):
+        """ADDRESS:PORT of what the load is to reach."""
+        return f"{network.ORIGIN_IP}:{ORIGIN_PORTS[self._mode]}"
+
+    def route(self):
+        """The options that tell loadtool where to go."""
+        if not self.proxy.program:
+            return [f"--connect={self.origin()}"]
+        proxy = f"--connect={network.PROXY_IP}:{LISTEN_PORT}"
+        if self._kind in ("connect", "socks"):
+            return [proxy, f"--tunnel={self._kind}", f"--target={self.origin()}"]
+        return [proxy]
 
     def finish(self, child, patience=60):
         """The JSON that a loadtool command prints when it ends."""
@@ -135,24 +148,6 @@ class Rig:
             raise RunError("the load failed: " + errors.decode(errors="replace").strip()[-300:])
         return json.loads(output.splitlines()[-1])
 
-    def check(self, arguments):
-        """Whether the bytes that pass are the right ones: RunError if not."""
-        result = self.finish(self.load("check", [self.connect(), *arguments]))
-        if not result["ok"]:
-            raise RunError(f"{self.proxy.name} does not pass the bytes: {result}")
 
-    @staticmethod
-    def _said(child):
-        return child.stderr.read().decode(errors="replace").strip() if child.poll() is not None else "not ready in time"
-
-
-def check_proxy(setup, proxy):
-    """Bodies both ways at once with a half-close at the end, a long one down, and many connections on which the origin
-    speaks first, whose bytes may be there before the proxy knows that it is connected: RunError unless all is as it was.
-    """
-    with Rig(setup, proxy, "echo", 4) as rig:
-        rig.check([f"--send={_CHECK_BYTES}"])
-    with Rig(setup, proxy, "source", 4) as rig:
-        rig.check([f"--receive={_CHECK_BYTES}"])
-        for _ in range(_FIRST_SPEAKERS):
-            rig.check(["--receive=4096"])
+def _said(child):
+    return child.stderr.read().decode(errors="replace").strip() if child.poll() is not None else "not ready in time"

@@ -4,10 +4,11 @@ import sys
 import time
 
 from harness import procfs
+from harness.checks import check_proxy
 from harness.measure import FOREIGN_LIMIT, measure
 from harness.network import NetworkError
-from harness.rig import RunError, check_proxy
-from harness.scenarios import SCENARIOS
+from harness.rig import RunError
+from harness.scenarios import CONNECTIONS
 
 _QUIET_SECONDS = 1.0
 
@@ -25,18 +26,25 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def checked(setup, proxies):
-    """The proxies that pass bodies unchanged, and the failures of the others, by name."""
-    good, failures = [], {}
-    for proxy in proxies:
-        try:
-            check_proxy(setup, proxy)
-            good.append(proxy)
-            say(f"check {proxy.name}: bodies pass both ways, half-close too")
-        except (RunError, NetworkError) as error:
-            failures[proxy.name] = str(error)
-            say(f"check {proxy.name}: FAILED, left out: {error}")
-    return good, failures
+def checked(setup, proxies, kinds):
+    """{(proxy name, kind)} that pass bodies unchanged; the failures of the others and what the good ones lack, each by
+    "NAME KIND"."""
+    good, failures, lacking = set(), {}, {}
+    for kind in kinds:
+        for proxy in proxies:
+            if kind not in proxy.kinds:
+                continue
+            name = f"{proxy.name} {kind}"
+            try:
+                missing = check_proxy(setup, proxy, kind)
+                good.add((proxy.name, kind))
+                say(f"check {name}: bodies pass" + (f"; not: {', '.join(missing)}" if missing else ""))
+                if missing:
+                    lacking[name] = missing
+            except (RunError, NetworkError) as error:
+                failures[name] = str(error)
+                say(f"check {name}: FAILED, left out: {error}")
+    return good, failures, lacking
 
 
 def wait_for_quiet(setup, patience):
@@ -51,12 +59,14 @@ def wait_for_quiet(setup, patience):
     return False
 
 
-def run_all(setup, proxies, scenarios, pairs, keep, profiler=None):
-    """Calls keep(row) after every run, also the disturbed and the failed ones. `profiler(proxy, scenario)` gives what is
-    called in the tail of a first-round run, or None."""
+def run_all(setup, proxies, scenarios, count, keep, profiler=None):
+    """Runs `count` rounds of each scenario. `proxies` maps a kind to those that serve it. Calls keep(row) after every run,
+    also the disturbed and the failed ones. `profiler(proxy, scenario)` gives what is called in the tail of a first-round
+    run, or None."""
+    wait_for_quiet(setup, setup.patience)
     for scenario in scenarios:
-        for number in range(pairs):
-            for proxy in order(proxies, number):
+        for number in range(count):
+            for proxy in order(proxies[scenario.kind], number):
                 profile = profiler(proxy, scenario) if profiler and number == 0 else None
                 _run_one(setup, proxy, scenario, number, keep, profile)
 
@@ -71,24 +81,26 @@ def _run_one(setup, proxy, scenario, number, keep, profile):
             "round": number,
             "attempt": attempt,
         }
-        wait_for_quiet(setup, setup.patience)
         try:
             row.update(measure(setup, proxy, scenario, profile))
         except (RunError, NetworkError) as error:
             row["failed"] = str(error)
         keep(row)
-        say(describe(row))
+        say(describe(row, scenario))
         if row.get("failed") or not row["disturbed"]:
             return
+        wait_for_quiet(setup, setup.patience)
 
 
-def describe(row):
+def describe(row, scenario):
     head = f"{row['scenario']} round {row['round']} {row['proxy']}:"
     if row.get("failed"):
         return f"{head} FAILED: {row['failed']}"
     tail = f"foreign {row['foreign']:.0%} steal {row['steal']:.0%}" + (" DISTURBED" if row["disturbed"] else "")
-    if "user_per_connection" in row:
+    tail = (f"{row['errors']:.0f} failed, " if row["errors"] else "") + tail
+    if scenario.work == CONNECTIONS:
         return f"{head} {row['user_per_connection']:.0f} B/connection of user memory, {tail}"
-    if SCENARIOS[row["scenario"]].work in ("received", "sunk"):
+    tail = f"pace {row['pace']}, {tail}"
+    if scenario.bulk:
         return f"{head} {row['rate'] * 8:.1f} Gbit/s, {row['cpu_per_unit']:.4f} s/GB, {tail}"
     return f"{head} {row['rate']:.0f}/s, {row['cpu_per_unit'] * 1e6:.2f} us, {tail}"

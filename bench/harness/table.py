@@ -5,7 +5,7 @@ import json
 
 FIELDS = (
     "time scenario proxy round attempt failed disturbed foreign steal steered window rate cpu_per_unit own_per_unit "
-    "proxy_cpu_busy load_cpu_busy pace p50_us p99_us errors peak_pss peak_rss softnet_drops connections "
+    "cli_busy prx_busy srv_busy cli_thread prx_thread srv_thread pace p50_us p99_us errors peak_pss peak_rss softnet_drops connections "
     "user_per_connection pss_per_connection kernel_per_connection base_pss"
 ).split()
 _TEXT = {"time", "scenario", "proxy", "failed", "pace"}
@@ -43,13 +43,15 @@ def read(path):
 
 
 def together(files):
-    """The rows of several (about, rows), their rounds kept apart: only runs of one session make a pair."""
+    """(rows of several (about, rows), name -> what is known of a proxy). The rounds are kept apart: only runs of one
+    session make a pair."""
     steering = {about.get("steer") for about, _ in files}
     if len(steering) > 1:
         raise ValueError(f"runs with receive steering {' and '.join(sorted(map(str, steering)))} are not of one kind")
-    rows = []
+    rows, known = [], {}
     first = 0
-    for _, part in files:
+    for about, part in files:
+        known.update(about["proxies"])
         rows += [{**row, "round": row["round"] + first} for row in part]
-        first = 1 + max((row["round"] for row in rows), default=-1)
-    return rows
+        first = 1 + int(max((row["round"] for row in rows), default=-1))
+    return rows, known

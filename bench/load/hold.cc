@@ -19,8 +19,8 @@ constexpr uint64_t kPatienceNanos = 30'000'000'000;
 class Hold {
  public:
   explicit Hold(const Options& options)
-      : address_(options.Address("connect")),
-        request_bytes_(options.Int("request", 1024, 1, 1 << 20)),
+      : route_(options),
+        message_(options, false),
         epoll_(NewEpoll()),
         slots_(options.Int("connections", 1000, 1, 60000)) {}
 
@@ -56,8 +56,8 @@ class Hold {
 
   void Start(Exchange& slot) {
     if (first_) {
-      if (!slot.Connect(epoll_, address_)) Fail("connect");
-    } else if (!slot.open() || slot.Send(request_bytes_) == Exchange::Progress::kBroken) {
+      if (!slot.Connect(epoll_, route_)) Fail("connect");
+    } else if (!slot.open() || slot.Send(message_) == Exchange::Progress::kBroken) {
       slot.Close();
       return;
     }
@@ -72,17 +72,17 @@ class Hold {
       auto& slot = *static_cast<Exchange*>(events[i].data.ptr);
       if (!slot.open()) continue;
       Exchange::Progress progress = slot.Handle(events[i].events);
-      if (progress == Exchange::Progress::kConnected) progress = slot.Send(request_bytes_);
+      if (progress == Exchange::Progress::kConnected) progress = slot.Send(message_);
       if (progress == Exchange::Progress::kNothing) continue;
       if (progress == Exchange::Progress::kAnswered) ++answered_;
-      if (progress == Exchange::Progress::kBroken) slot.Close();
+      if (progress == Exchange::Progress::kBroken || progress == Exchange::Progress::kLast) slot.Close();
       if (slot.started_nanos) --in_flight_;
       slot.started_nanos = 0;
     }
   }
 
-  const sockaddr_in address_;
-  const size_t request_bytes_;
+  const Route route_;
+  const Message message_;
   const int epoll_;
   std::vector<Exchange> slots_;
   bool first_ = true;
@@ -92,6 +92,8 @@ class Hold {
 
 }  // namespace
 
-int RunHold(int argc, char** argv) { return Hold(Options(argc, argv, {"connect", "connections", "request"})).Run(); }
+int RunHold(int argc, char** argv) {
+  return Hold(Options(argc, argv, {"connect", "tunnel", "target", "connections", "request", "url", "host"})).Run();
+}
 
 }  // namespace sluice::bench

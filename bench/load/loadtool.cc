@@ -25,11 +25,11 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"origin", sluice::bench::RunOrigin},
-    {"pingpong", sluice::bench::RunPingpong},
-    {"close", sluice::bench::RunClose},
+    {"requests", sluice::bench::RunRequests},
     {"stream", sluice::bench::RunStream},
     {"hold", sluice::bench::RunHold},
     {"check", sluice::bench::RunCheck},
+    {"fetch", sluice::bench::RunFetch},
     {"build", PrintBuild},
 };
 

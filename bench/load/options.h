@@ -32,6 +32,7 @@ class Options {
   sockaddr_in Address(const std::string& name) const;
   int64_t Int(const std::string& name, int64_t missing, int64_t min, int64_t max) const;
   double Seconds(const std::string& name, double missing) const;
+  bool Has(const std::string& name) const { return values_.count(name) > 0; }
   std::string Text(const std::string& name) const;  // "" when missing
   const std::vector<std::string>& words() const { return words_; }
 

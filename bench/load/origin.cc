@@ -1,15 +1,19 @@
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/load/commands.h"
 #include "bench/load/counters.h"
+#include "bench/load/http.h"
 #include "bench/load/options.h"
 #include "bench/load/tcp.h"
 
@@ -19,7 +23,9 @@ namespace {
 constexpr uint64_t kMessageBytes = 1024;
 constexpr size_t kReadBytes = 256 * 1024;
 
-enum class Mode { kPingpong, kSource, kSink, kEcho, kIdle };
+constexpr size_t kMostHeadBytes = 16 * 1024;
+
+enum class Mode { kPingpong, kSource, kSink, kEcho, kIdle, kHttp };
 
 // A listening socket or a connection: what an epoll event points to.
 struct Watched {
@@ -34,13 +40,17 @@ struct Peer : Watched {
 
   bool readable = false;
   bool writable = false;
-  bool ending = false;    // a short read is no proof that the socket is drained
-  bool ended = false;     // the client's stream ended
-  bool finished = false;  // ours did
-  uint64_t sent = 0;      // position in the pattern
-  uint64_t owed = 0;      // bytes of the pattern that are to be sent
-  uint64_t partial = 0;   // bytes of an incomplete request
-  std::string echo;       // received, not yet sent back
+  bool ending = false;                 // a short read is no proof that the socket is drained
+  bool ended = false;                  // the client's stream ended
+  bool finished = false;               // ours did
+  uint64_t sent = 0;                   // position in the pattern
+  uint64_t owed = 0;                   // bytes of the pattern that are to be sent
+  uint64_t partial = 0;                // bytes of an incomplete request
+  std::string echo;                    // to be sent before what is owed: bytes sent back, the head of an answer
+  std::string head;                    // of the request that is coming, and what came after it
+  uint64_t body = 0;                   // bytes of its body that are still to come
+  std::optional<RequestHead> request;  // whose body is coming
+  bool last = false;                   // ours ends the stream after what is to be sent
 };
 
 class Origin {
@@ -72,12 +82,12 @@ class Origin {
 
  private:
   void AddListener(const std::string& word) {
-    static constexpr const char* kNames[] = {"pingpong", "source", "sink", "echo", "idle"};
+    static constexpr const char* kNames[] = {"pingpong", "source", "sink", "echo", "idle", "http"};
     size_t equals = word.find('=');
     std::string name = word.substr(0, equals);
     auto found = std::find(std::begin(kNames), std::end(kNames), name);
     if (equals == std::string::npos || found == std::end(kNames)) {
-      FailUsage("'" + word + "' is not MODE=PORT with a mode of pingpong, source, sink, echo, idle");
+      FailUsage("'" + word + "' is not MODE=PORT with a mode of pingpong, source, sink, echo, idle, http");
     }
     size_t colon = std::min(word.find(':'), word.size());
     sockaddr_in address = {};
@@ -116,6 +126,9 @@ class Origin {
     while (true) {
       if (peer.writable && (peer.owed > 0 || !peer.echo.empty())) {
         if (!Write(peer)) return false;
+      } else if (peer.mode == Mode::kHttp && peer.owed == 0 && peer.echo.empty() && !peer.head.empty() && !peer.last &&
+                 HeadBytes(peer.head) > 0) {
+        if (!TakeRequest(peer)) return false;
       } else if (peer.readable && !peer.ended && peer.echo.empty() && (peer.owed == 0 || peer.mode == Mode::kSource)) {
         if (!Read(peer)) return false;
       } else {
@@ -123,7 +136,7 @@ class Origin {
       }
     }
     bool all_sent = peer.owed == 0 && peer.echo.empty();
-    if (peer.mode == Mode::kSource && all_sent && !peer.finished) {
+    if ((peer.mode == Mode::kSource || peer.last) && all_sent && !peer.finished) {
       peer.finished = true;
       shutdown(peer.fd, SHUT_WR);
     }
@@ -144,6 +157,7 @@ class Origin {
     if (received < static_cast<ssize_t>(kReadBytes) && !peer.ending) peer.readable = false;
     Counters::Add(counters_.received_bytes, received);
     if (peer.mode == Mode::kEcho) peer.echo.assign(scratch_.get(), received);
+    if (peer.mode == Mode::kHttp) return TakeBytes(peer, received);
     if (peer.mode == Mode::kPingpong) {
       peer.partial += received;
       peer.owed = peer.partial / kMessageBytes * kMessageBytes;
@@ -154,22 +168,56 @@ class Origin {
   }
 
   bool Write(Peer& peer) {
-    bool echo = !peer.echo.empty();
-    const char* bytes = echo ? peer.echo.data() : PatternAt(peer.sent);
-    size_t size = echo ? peer.echo.size() : std::min<uint64_t>(peer.owed, kPatternBytes);
-    ssize_t sent = send(peer.fd, bytes, size, MSG_NOSIGNAL);
+    iovec pieces[2] = {{peer.echo.data(), peer.echo.size()},
+                       {const_cast<char*>(PatternAt(peer.sent)), std::min<uint64_t>(peer.owed, kPatternBytes)}};
+    msghdr message = {};
+    message.msg_iov = peer.echo.empty() ? pieces + 1 : pieces;
+    message.msg_iovlen = peer.echo.empty() || peer.owed == 0 ? 1 : 2;
+    ssize_t sent = sendmsg(peer.fd, &message, MSG_NOSIGNAL);
     if (sent < 0) {
       peer.writable = false;
       return errno == EAGAIN;
     }
     Counters::Add(counters_.sent_bytes, sent);
-    if (echo) {
-      peer.echo.erase(0, sent);
-    } else {
-      peer.sent += sent;
-      if (peer.owed != UINT64_MAX) peer.owed -= sent;
-    }
+    size_t echoed = std::min<size_t>(sent, peer.echo.size());
+    peer.echo.erase(0, echoed);
+    sent -= echoed;
+    peer.sent += sent;
+    if (peer.owed != UINT64_MAX) peer.owed -= sent;
     return true;
+  }
+
+  // HTTP: drops bytes of a body and keeps the others, for they are a head; false if it does not end.
+  bool TakeBytes(Peer& peer, size_t received) {
+    size_t body = std::min<uint64_t>(peer.body, received);
+    peer.body -= body;
+    peer.head.append(scratch_.get() + body, received - body);
+    AnswerWhole(peer);
+    return peer.head.size() < kMostHeadBytes || HeadBytes(peer.head) > 0;
+  }
+
+  // Takes the request whose head is there; false if it is none.
+  bool TakeRequest(Peer& peer) {
+    size_t size = HeadBytes(peer.head);
+    std::optional<RequestHead> request = ParseRequestHead(std::string_view(peer.head).substr(0, size));
+    if (!request) return false;
+    size_t body = std::min<uint64_t>(request->body_bytes, peer.head.size() - size);
+    peer.head.erase(0, size + body);
+    peer.body = request->body_bytes - body;
+    peer.request = request;
+    AnswerWhole(peer);
+    return true;
+  }
+
+  // Owes the answer once the request's body is all there; each body begins the pattern anew.
+  void AnswerWhole(Peer& peer) {
+    if (!peer.request || peer.body > 0) return;
+    Counters::Add(counters_.exchanges, 1);
+    peer.echo = MakeAnswerHead(peer.request->answer_bytes, peer.request->close);
+    peer.owed = peer.request->answer_bytes;
+    peer.sent = 0;
+    peer.last = peer.request->close;
+    peer.request.reset();
   }
 
   Counters& counters_;

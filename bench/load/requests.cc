@@ -1,4 +1,4 @@
-// The closed loops: pingpong and close.
+// The closed loops: each connection sends its next request once the answer is in.
 
 #include <cerrno>
 #include <cstdio>
@@ -23,10 +23,10 @@ constexpr uint64_t kRetryNanos = 1'000'000;
 
 class Requests {
  public:
-  Requests(const Options& options, bool keep)
-      : keep_(keep),
-        address_(options.Address("connect")),
-        request_bytes_(options.Int("request", 1024, 1, 1 << 20)),
+  explicit Requests(const Options& options)
+      : keep_(!options.Has("close")),
+        route_(options),
+        message_(options, !keep_),
         schedule_(options),
         counters_(OpenCounters(options.Text("counters"))),
         epoll_(NewEpoll()),
@@ -54,10 +54,10 @@ class Requests {
     uint64_t deadline = NowNanos() + kConnectNanos;
     for (size_t opened = 0; counters_.connections < slots_.size();) {
       while (opened < slots_.size() && opened - counters_.connections < kConnectingAtOnce) {
-        if (!slots_[opened++].Connect(epoll_, address_)) Fail("connect");
+        if (!slots_[opened++].Connect(epoll_, route_)) Fail("connect");
       }
       Wait(50);
-      if (counters_.errors > 0) Fail("connect");
+      if (counters_.errors > 0) FailUsage("connecting: " + last_error_);
       if (NowNanos() > deadline) {
         errno = ETIMEDOUT;
         Fail("connecting");
@@ -78,7 +78,10 @@ class Requests {
           if (running()) SendRequest(slot);
           break;
         case Exchange::Progress::kAnswered:
-          Finish(slot);
+          Finish(slot, keep_);
+          break;
+        case Exchange::Progress::kLast:
+          Finish(slot, false);
           break;
         case Exchange::Progress::kBroken:
           Break(slot);
@@ -94,21 +97,21 @@ class Requests {
     slot.started_nanos = NowNanos();
     if (slot.connected()) {
       SendRequest(slot);
-    } else if (!slot.Connect(epoll_, address_)) {
+    } else if (!slot.Connect(epoll_, route_)) {
       Break(slot);
     }
   }
 
   void SendRequest(Exchange& slot) {
-    if (slot.Send(request_bytes_) == Exchange::Progress::kBroken) Break(slot);
+    if (slot.Send(message_) == Exchange::Progress::kBroken) Break(slot);
   }
 
-  void Finish(Exchange& slot) {
+  void Finish(Exchange& slot, bool keep) {
     uint64_t now = NowNanos();
     if (schedule_.Measuring(now)) latencies_.Record(now - slot.started_nanos);
     Counters::Add(counters_.exchanges, 1);
-    Counters::Add(counters_.received_bytes, request_bytes_);
-    if (!keep_) {
+    Counters::Add(counters_.received_bytes, message_.answer_bytes);
+    if (!keep) {
       slot.Close();
       Counters::Add(counters_.connections, -1);
     }
@@ -116,6 +119,12 @@ class Requests {
   }
 
   void Break(Exchange& slot) {
+    if (slot.stale()) {
+      Counters::Add(counters_.connections, -1);
+      slot.Close();
+      // Of the same request: its latency goes on.
+      if (slot.Connect(epoll_, route_)) return;
+    }
     if (last_error_.empty()) last_error_ = errno == 0 ? "the connection was closed" : strerror(errno);
     Counters::Add(counters_.errors, 1);
     if (slot.connected()) Counters::Add(counters_.connections, -1);
@@ -142,8 +151,8 @@ class Requests {
   }
 
   const bool keep_;
-  const sockaddr_in address_;
-  const size_t request_bytes_;
+  const Route route_;
+  const Message message_;
   Schedule schedule_;
   Counters& counters_;
   const int epoll_;
@@ -155,15 +164,13 @@ class Requests {
   Histogram latencies_;
 };
 
-int Run(int argc, char** argv, bool keep) {
-  Options options(argc, argv, {"connect", "connections", "request", "warmup", "seconds", "tail", "counters"});
-  return Requests(options, keep).Run();
-}
-
 }  // namespace
 
-int RunPingpong(int argc, char** argv) { return Run(argc, argv, true); }
-
-int RunClose(int argc, char** argv) { return Run(argc, argv, false); }
+int RunRequests(int argc, char** argv) {
+  Options options(argc, argv,
+                  {"connect", "tunnel", "target", "connections", "request", "url", "host", "post", "close", "warmup",
+                   "seconds", "tail", "counters"});
+  return Requests(options).Run();
+}
 
 }  // namespace sluice::bench

@@ -9,6 +9,7 @@
 #include "bench/load/commands.h"
 #include "bench/load/counters.h"
 #include "bench/load/options.h"
+#include "bench/load/route.h"
 #include "bench/load/schedule.h"
 #include "bench/load/tcp.h"
 
@@ -21,7 +22,7 @@ class Streams {
  public:
   Streams(const Options& options)
       : up_(IsUp(options.Text("direction"))),
-        address_(options.Address("connect")),
+        route_(options),
         schedule_(options),
         counters_(OpenCounters(options.Text("counters"))),
         epoll_(NewEpoll()),
@@ -29,7 +30,7 @@ class Streams {
 
   int Run() {
     for (Stream& stream : streams_) {
-      stream.fd = StartConnect(address_);
+      stream.fd = stream.opening.Start(route_);
       if (stream.fd < 0) Fail("connect");
       Watch(epoll_, stream.fd, &stream);
     }
@@ -55,6 +56,7 @@ class Streams {
 
  private:
   struct Stream {
+    Opening opening;
     int fd = -1;
     bool connected = false;
     uint64_t sent = 0;
@@ -71,7 +73,9 @@ class Streams {
     for (int i = 0; i < count; ++i) {
       auto& stream = *static_cast<Stream*>(events[i].data.ptr);
       if (!stream.connected) {
-        if ((errno = ConnectError(stream.fd)) != 0) {
+        Opening::Progress progress = stream.opening.Handle(stream.fd, events[i].events);
+        if (progress == Opening::Progress::kNothing) continue;
+        if (progress == Opening::Progress::kBroken) {
           Counters::Add(counters_.errors, 1);
           return;
         }
@@ -110,7 +114,7 @@ class Streams {
   }
 
   const bool up_;
-  const sockaddr_in address_;
+  const Route route_;
   Schedule schedule_;
   Counters& counters_;
   const int epoll_;
@@ -121,7 +125,8 @@ class Streams {
 }  // namespace
 
 int RunStream(int argc, char** argv) {
-  Options options(argc, argv, {"connect", "streams", "direction", "warmup", "seconds", "tail", "counters"});
+  Options options(argc, argv,
+                  {"connect", "tunnel", "target", "streams", "direction", "warmup", "seconds", "tail", "counters"});
   return Streams(options).Run();
 }
 

@@ -13,13 +13,16 @@ PROXIES = [
         "bare epoll relay, recv and send through one 64 KB buffer",
         program="bench/floor/floor_relay",
         command=_command,
-        package="bazel build -c opt //bench/floor:floor_relay",
+        build="//bench/floor:floor_relay",
+        floor=True,
     ),
     Proxy(
         "floor-splice",
         "bare epoll relay, two splice calls through a pooled 256 KB pipe",
         program="bench/floor/floor_splice",
         command=_command,
-        package="bazel build -c opt //bench/floor:floor_splice",
+        build="//bench/floor:floor_splice",
+        floor=True,
+        splices=True,
     ),
 ]

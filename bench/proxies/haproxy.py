@@ -1,4 +1,4 @@
-"""haproxy as a TCP relay, one thread, no log."""
+"""haproxy as a TCP relay and as an HTTP proxy for one origin, one thread, no log."""
 
 from harness.proxy import Proxy
 
@@ -8,50 +8,55 @@ global
     maxconn {most}
     {global_line}
 defaults
-    mode tcp
+    mode {mode}
     timeout connect 10s
     timeout client 1h
     timeout server 1h
     {options}
-listen relay
+listen bench
     bind {listen_ip}:{listen_port} backlog 4096
     maxconn {most}
+    {reuse}
     server origin {origin_ip}:{origin_port}
 """
 
 
 def _command(most, options="", global_line=""):
     def command(target):
-        config = target.write(
-            "haproxy.cfg",
-            _CONFIG.format(most=most, options=options, global_line=global_line, **vars(target)),
+        http = target.kind == "http"
+        text = _CONFIG.format(
+            most=most, options=options, global_line=global_line, mode="http" if http else "tcp",
+            reuse="http-reuse always" if http else "", **vars(target)
         )
-        return [target.program, "-db", "-q", "-f", config]
+        return [target.program, "-db", "-q", "-f", target.write("haproxy.cfg", text)]
 
     return command
 
 
-def _proxy(name, what, most, **how):
+def _proxy(name, what, most, splices=False, **how):
     return Proxy(
         name,
         what,
         program="haproxy",
+        kinds=("relay", "http"),
+        splices=splices,
         command=_command(most, **how),
         most_connections=most - 100,
         version=("-v",),
-        package="apt-get install haproxy",
+        packages=("haproxy",),
     )
 
 
 # maxconn: what fits under 20000 open files, two for each connection and more where it may take pipes.
 PROXIES = [
-    _proxy("haproxy", "mode tcp, 16 KB buffers", 9900),
-    _proxy("haproxy-64k", "mode tcp, tune.bufsize 65536", 9900, global_line="tune.bufsize 65536"),
-    _proxy("haproxy-auto", "mode tcp, option splice-auto", 6000, options="option splice-auto"),
+    _proxy("haproxy", "16 KB buffers; HTTP with http-reuse always", 9900),
+    _proxy("haproxy-64k", "tune.bufsize 65536", 9900, global_line="tune.bufsize 65536"),
+    _proxy("haproxy-auto", "option splice-auto", 6000, splices=True, options="option splice-auto"),
     _proxy(
         "haproxy-splice",
-        "mode tcp, option splice-request and splice-response",
+        "option splice-request and splice-response",
         6000,
+        splices=True,
         options="option splice-request\n    option splice-response",
     ),
 ]
