@@ -6,9 +6,9 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "bench/mix/reactor.h"
 #include "bench/mix/stream.h"
 #include "bench/mix/wire.h"
+#include "bench/tool/reactor.h"
 #include "sys/net/socket_address.h"
 
 namespace sluice::bench::mix {

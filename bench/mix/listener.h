@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "bench/mix/reactor.h"
+#include "bench/tool/reactor.h"
 #include "sys/base/unique_fd.h"
 #include "sys/net/socket_address.h"
 

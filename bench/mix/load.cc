@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "bench/mix/command.h"
+#include "bench/tool/command.h"
 #include "sys/process/limits.h"
 
 namespace sluice::bench::mix {
@@ -249,16 +249,16 @@ absl::Status FillIn(LoadOptions& options) {
 
 int RunLoad(std::vector<std::string> words) {
   absl::StatusOr<LoadOptions> options = ParseLoadOptions(std::move(words));
-  if (!options.ok()) return Usage("load", options.status());
+  if (!options.ok()) return Usage("mix load", options.status());
   if (options->help) return Help(kLoadHelp);
   absl::StatusOr<std::unique_ptr<Reactor>> reactor = PrepareProcess(options->cpu);
-  if (!reactor.ok()) return CannotRun("load", reactor.status());
-  if (absl::Status status = FillIn(*options); !status.ok()) return CannotRun("load", status);
+  if (!reactor.ok()) return CannotRun("mix load", reactor.status());
+  if (absl::Status status = FillIn(*options); !status.ok()) return CannotRun("mix load", status);
   Load load(**reactor, *options);
   const absl::Status status = load.Run();
   const Figures& figures = load.figures();
   fputs((options->json ? figures.Json() : figures.Text()).c_str(), stdout);
-  if (!status.ok()) return CannotRun("load", status);
+  if (!status.ok()) return CannotRun("mix load", status);
   if (figures.failed() > 0 && options->json) {
     fprintf(stderr, "mix load: %lld failed; the first one was %s\n", static_cast<long long>(figures.failed()),
             figures.first_failure.c_str());

@@ -12,8 +12,8 @@
 #include "bench/mix/connection.h"
 #include "bench/mix/figures.h"
 #include "bench/mix/load_options.h"
-#include "bench/mix/reactor.h"
 #include "bench/mix/sizes.h"
+#include "bench/tool/reactor.h"
 
 namespace sluice::bench::mix {
 

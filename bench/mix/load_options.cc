@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "bench/mix/arguments.h"
-#include "bench/mix/command.h"
+#include "bench/tool/arguments.h"
+#include "bench/tool/command.h"
 
 namespace sluice::bench::mix {
 

@@ -10,13 +10,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "bench/mix/arguments.h"
-#include "bench/mix/command.h"
 #include "bench/mix/content.h"
 #include "bench/mix/listener.h"
-#include "bench/mix/reactor.h"
 #include "bench/mix/stream.h"
 #include "bench/mix/wire.h"
+#include "bench/tool/arguments.h"
+#include "bench/tool/command.h"
+#include "bench/tool/reactor.h"
 #include "sys/base/unique_fd.h"
 
 namespace sluice::bench::mix {
@@ -131,13 +131,13 @@ int RunOrigin(std::vector<std::string> words) {
   const sys::SocketAddress address = arguments.Address("listen");
   const ServerOptions options = TakeServerOptions(arguments);
   if (!address.is_ip()) arguments.Fault("--listen ADDRESS:PORT is needed");
-  if (absl::Status status = arguments.Finish(); !status.ok()) return Usage("origin", status);
+  if (absl::Status status = arguments.Finish(); !status.ok()) return Usage("mix origin", status);
   absl::StatusOr<std::unique_ptr<Reactor>> reactor = PrepareProcess(options.cpu);
-  if (!reactor.ok()) return CannotRun("origin", reactor.status());
+  if (!reactor.ok()) return CannotRun("mix origin", reactor.status());
   absl::StatusOr<std::unique_ptr<Listener>> listener =
       Listener::Open(**reactor, address, [&](sys::UniqueFd fd) { Serving::Start(**reactor, std::move(fd)); });
-  if (!listener.ok()) return CannotRun("origin", listener.status());
-  return Serve(**reactor, (*listener)->address(), options);
+  if (!listener.ok()) return CannotRun("mix origin", listener.status());
+  return Serve(**reactor, (*listener)->address().ToString(), options);
 }
 
 }  // namespace sluice::bench::mix

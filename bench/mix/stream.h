@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "bench/mix/reactor.h"
+#include "bench/tool/reactor.h"
 #include "sys/base/unique_fd.h"
 #include "sys/net/socket_address.h"
 

@@ -9,11 +9,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "bench/mix/arguments.h"
-#include "bench/mix/command.h"
 #include "bench/mix/listener.h"
-#include "bench/mix/reactor.h"
 #include "bench/mix/tls_side.h"
+#include "bench/tool/arguments.h"
+#include "bench/tool/command.h"
+#include "bench/tool/reactor.h"
 #include "sys/base/unique_fd.h"
 #include "sys/net/socket_address.h"
 #include "sys/net/socket_options.h"
@@ -175,16 +175,16 @@ int RunTls(std::vector<std::string> words) {
     arguments.Fault(absl::StrCat("--tls ", version, ": 1.2 or 1.3 is needed"));
   }
   const ServerOptions options = TakeServerOptions(arguments);
-  if (absl::Status status = arguments.Finish(); !status.ok()) return Usage("tls", status);
+  if (absl::Status status = arguments.Finish(); !status.ok()) return Usage("mix tls", status);
   absl::StatusOr<std::unique_ptr<Reactor>> reactor = PrepareProcess(options.cpu);
-  if (!reactor.ok()) return CannotRun("tls", reactor.status());
+  if (!reactor.ok()) return CannotRun("mix tls", reactor.status());
   absl::StatusOr<SslContext> context = MakeContext(wrapping, version, certificate, key);
-  if (!context.ok()) return CannotRun("tls", context.status());
+  if (!context.ok()) return CannotRun("mix tls", context.status());
   wrapping.context = *std::move(context);
   absl::StatusOr<std::unique_ptr<Listener>> listener =
       Listener::Open(**reactor, address, [&](sys::UniqueFd fd) { Pair::Start(**reactor, wrapping, std::move(fd)); });
-  if (!listener.ok()) return CannotRun("tls", listener.status());
-  return Serve(**reactor, (*listener)->address(), options);
+  if (!listener.ok()) return CannotRun("mix tls", listener.status());
+  return Serve(**reactor, (*listener)->address().ToString(), options);
 }
 
 }  // namespace sluice::bench::mix

@@ -1,4 +1,4 @@
-#include "bench/mix/arguments.h"
+#include "bench/tool/arguments.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace sluice::bench::mix {
+namespace sluice::bench {
 namespace {
 
 using ::testing::HasSubstr;
@@ -57,4 +57,4 @@ TEST(ArgumentsTest, TheFirstFaultIsTold) {
 }
 
 }  // namespace
-}  // namespace sluice::bench::mix
+}  // namespace sluice::bench

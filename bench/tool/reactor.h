@@ -1,5 +1,5 @@
-#ifndef SLUICE_BENCH_MIX_REACTOR_H_
-#define SLUICE_BENCH_MIX_REACTOR_H_
+#ifndef SLUICE_BENCH_TOOL_REACTOR_H_
+#define SLUICE_BENCH_TOOL_REACTOR_H_
 
 #include <cstdint>
 #include <memory>
@@ -11,10 +11,10 @@
 #include "sys/process/signals.h"
 #include "sys/thread/clock.h"
 
-namespace sluice::bench::mix {
+namespace sluice::bench {
 
-// The one thread of each command of mix: sluice's epoll loop with handlers, and SIGTERM and SIGINT as an end that can
-// be asked for. epoll, whatever the proxy runs on: it locks no memory, and what is measured is the proxy.
+// The one thread of a program of the benchmarks: sluice's epoll loop with handlers, and SIGTERM and SIGINT as an end
+// that can be asked for. epoll, whatever the proxy runs on: it locks no memory, and what is measured is the proxy.
 //
 // Thread-compatible.
 class Reactor {
@@ -72,6 +72,6 @@ class Reactor {
 
 inline sys::MonotonicNanos Now() { return sys::Clock::System().Now(); }
 
-}  // namespace sluice::bench::mix
+}  // namespace sluice::bench
 
-#endif  // SLUICE_BENCH_MIX_REACTOR_H_
+#endif  // SLUICE_BENCH_TOOL_REACTOR_H_

@@ -1,5 +1,5 @@
-#ifndef SLUICE_BENCH_MIX_ARGUMENTS_H_
-#define SLUICE_BENCH_MIX_ARGUMENTS_H_
+#ifndef SLUICE_BENCH_TOOL_ARGUMENTS_H_
+#define SLUICE_BENCH_TOOL_ARGUMENTS_H_
 
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "sys/net/socket_address.h"
 
-namespace sluice::bench::mix {
+namespace sluice::bench {
 
 // The arguments of a command: `--name VALUE`, `--name=VALUE`, and `--name` alone for a flag.
 //
@@ -51,6 +51,6 @@ class Arguments {
   absl::Status fault_;
 };
 
-}  // namespace sluice::bench::mix
+}  // namespace sluice::bench
 
-#endif  // SLUICE_BENCH_MIX_ARGUMENTS_H_
+#endif  // SLUICE_BENCH_TOOL_ARGUMENTS_H_

@@ -1,4 +1,4 @@
-#include "bench/mix/command.h"
+#include "bench/tool/command.h"
 
 #include <cstdio>
 #include <string>
@@ -6,13 +6,13 @@
 #include "sys/process/limits.h"
 #include "sys/thread/affinity.h"
 
-namespace sluice::bench::mix {
+namespace sluice::bench {
 namespace {
 
 constexpr double kMostServingSeconds = 7 * 24 * 3600;
 
-int Say(const char* command, const absl::Status& what, int exit_status) {
-  fprintf(stderr, "mix %s: %s\n", command, std::string(what.message()).c_str());
+int Say(const char* program, const absl::Status& what, int exit_status) {
+  fprintf(stderr, "%s: %s\n", program, std::string(what.message()).c_str());
   return exit_status;
 }
 
@@ -23,11 +23,11 @@ int Help(const char* text) {
   return 0;
 }
 
-int CannotRun(const char* command, const absl::Status& why) { return Say(command, why, 1); }
+int CannotRun(const char* program, const absl::Status& why) { return Say(program, why, 1); }
 
-int Usage(const char* command, const absl::Status& what) {
-  Say(command, what, 2);
-  fprintf(stderr, "mix %s --help tells more\n", command);
+int Usage(const char* program, const absl::Status& what) {
+  Say(program, what, 2);
+  fprintf(stderr, "%s --help tells more\n", program);
   return 2;
 }
 
@@ -46,12 +46,12 @@ ServerOptions TakeServerOptions(Arguments& arguments) {
   return options;
 }
 
-int Serve(Reactor& reactor, const sys::SocketAddress& address, const ServerOptions& options) {
-  printf("ready %s\n", address.ToString().c_str());
+int Serve(Reactor& reactor, const std::string& name, const ServerOptions& options) {
+  printf("ready %s\n", name.c_str());
   fflush(stdout);
   const sys::MonotonicNanos end = Now() + static_cast<int64_t>(options.seconds * sys::kNanosPerSecond);
   while (!reactor.interrupted() && Now() < end) reactor.Turn(end);
   return 0;
 }
 
-}  // namespace sluice::bench::mix
+}  // namespace sluice::bench

@@ -1,4 +1,4 @@
-#include "bench/mix/arguments.h"
+#include "bench/tool/arguments.h"
 
 #include <utility>
 
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace sluice::bench::mix {
+namespace sluice::bench {
 
 Arguments::Arguments(std::vector<std::string> words) {
   for (std::string& word : words) words_.push_back({std::move(word)});
@@ -96,4 +96,4 @@ absl::Status Arguments::Finish() {
   return fault_;
 }
 
-}  // namespace sluice::bench::mix
+}  // namespace sluice::bench

@@ -1,4 +1,4 @@
-#include "bench/mix/reactor.h"
+#include "bench/tool/reactor.h"
 
 #include <algorithm>
 #include <csignal>
@@ -8,7 +8,7 @@
 #include "sys/base/errno_or.h"
 #include "sys/base/errno_status.h"
 
-namespace sluice::bench::mix {
+namespace sluice::bench {
 
 void Reactor::SignalHandler::OnReady(uint16_t /*ready*/) {
   while (const std::optional<sys::ReceivedSignal> signal = reader.Read()) {
@@ -59,4 +59,4 @@ void Reactor::Turn(sys::MonotonicNanos until) {
   }
 }
 
-}  // namespace sluice::bench::mix
+}  // namespace sluice::bench
