@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <limits>
 
@@ -57,25 +58,19 @@ void Transfer::Drop(Flow& flow, int64_t bytes) {
 
 Transfer::Outcome Transfer::Copy(Flow& flow, Leg& source, Leg& sink, const RelayOptions& options, int64_t most_bytes) {
   const int asked = ReadBytes(flow, options, most_bytes);
-  if (asked > static_cast<int>(buffer_.size())) buffer_.resize(asked);
-  const ssize_t got = Receive(source.fd.get(), buffer_.data(), asked);
-  if (got < 0) {
-    if (errno != EAGAIN) return {.result = Result::kSourceError, .error = errno};
-    source.readable = false;
-    source.urgent_seen = false;
-    return {.result = Result::kNothing};
-  }
-  if (got == 0) return {.result = Result::kSourceEnd};
-  if (got < asked && ShortReadDrains(source)) source.readable = false;
-
+  const Outcome read = ReadInto(source, asked);
+  if (read.result != Result::kTaken) return read;
+  const int64_t got = read.bytes;
+  const char* const bytes = ReadArea(asked);
   flow.bytes += got;
   stats_.copied_bytes += got;
   const bool was_splicing = flow.policy.splicing();
   flow.policy.OnCopied(options.splice, got, asked);
   if (flow.policy.splicing() && !was_splicing) ++stats_.turned_to_splice;
 
+  if (MayDefer(source, got)) return Defer(flow, got);
   Outcome outcome{.result = Result::kTaken, .bytes = got};
-  const uint32_t sent = SendAll(sink.fd.get(), buffer_.data(), static_cast<uint32_t>(got), outcome.error);
+  const uint32_t sent = SendAll(sink.fd.get(), bytes, static_cast<uint32_t>(got), outcome.error);
   if (outcome.error == 0) {
     flow.slow_sink = false;
     return outcome;
@@ -90,17 +85,44 @@ Transfer::Outcome Transfer::Copy(Flow& flow, Leg& source, Leg& sink, const Relay
   outcome.rest_left = true;
   sink.writable = false;
   flow.slow_sink = true;
-  if (!flow.rest.Keep(buffer_.data() + sent, rest, &rest_bytes_)) {
+  if (!flow.rest.Keep(bytes + sent, rest, &rest_bytes_)) {
     Drop(flow, rest);
     return {.result = Result::kNoMemory, .bytes = got, .error = ENOMEM};
   }
   return outcome;
 }
 
-// One read into the worker's buffer.
+char* Transfer::ReadArea(int asked) {
+  if (asked <= kReadBytes) return area_.get() + area_used_ + RestBuffer::kHeaderBytes;
+  if (asked > static_cast<int>(large_.size())) large_.resize(asked);
+  return large_.data();
+}
+
+bool Transfer::MayDefer(const Leg& source, int64_t bytes) const {
+  return bytes <= kDeferBytes && !source.readable && deferred_ < kMostDeferred &&
+         area_used_ + RestBuffer::kHeaderBytes + kDeferBytes <= kDeferredAreaBytes;
+}
+
+Transfer::Outcome Transfer::Defer(Flow& flow, int64_t bytes) {
+  flow.rest.Lend(area_.get() + area_used_, static_cast<uint32_t>(bytes), &deferred_bytes_);
+  constexpr size_t kMask = RestBuffer::kAlignment - 1;
+  area_used_ = (area_used_ + RestBuffer::kHeaderBytes + static_cast<size_t>(bytes) + kMask) & ~kMask;
+  ++deferred_;
+  ++stats_.deferred;
+  flow.slow_sink = false;
+  return {.result = Result::kTaken, .bytes = bytes, .rest_left = true, .deferred = true};
+}
+
+void Transfer::AfterDeferred() {
+  assert(deferred_bytes_ == 0);
+  if (deferred_bytes_ > 0) return;  // the memory stays in use; without room for more, nothing is deferred
+  area_used_ = 0;
+  deferred_ = 0;
+}
+
+// One read into the worker's memory.
 Transfer::Outcome Transfer::ReadInto(Leg& source, int asked) {
-  if (asked > static_cast<int>(buffer_.size())) buffer_.resize(asked);
-  const ssize_t got = Receive(source.fd.get(), buffer_.data(), asked);
+  const ssize_t got = Receive(source.fd.get(), ReadArea(asked), asked);
   if (got == 0) return {.result = Result::kSourceEnd};
   if (got < 0) {
     if (errno != EAGAIN) return {.result = Result::kSourceError, .error = errno};
@@ -121,9 +143,14 @@ Transfer::Outcome Transfer::DeliverBuffer(Flow& flow, Leg& sink) {
     outcome.error = 0;
     outcome.rest_left = true;
     sink.writable = false;
-  } else if (outcome.error != 0) {
-    outcome.result = Result::kSinkError;
+    if (!flow.rest.lent()) return outcome;
+    flow.slow_sink = true;
+    const uint32_t rest = flow.rest.size();
+    if (flow.rest.Own(&rest_bytes_)) return outcome;
+    Drop(flow, rest);
+    return {.result = Result::kNoMemory, .bytes = outcome.bytes, .error = ENOMEM};
   }
+  if (outcome.error != 0) outcome.result = Result::kSinkError;
   return outcome;
 }
 
@@ -156,7 +183,7 @@ bool Transfer::Preload(Flow& flow, const char* bytes, size_t size) {
 }
 
 Transfer::Outcome Transfer::Discard(Leg& source) {
-  const ssize_t got = Receive(source.fd.get(), buffer_.data(), buffer_.size());
+  const ssize_t got = Receive(source.fd.get(), ReadArea(kReadBytes), kReadBytes);
   if (got > 0) return {.result = Result::kTaken, .bytes = got};
   if (got == 0) return {.result = Result::kSourceEnd};
   if (errno != EAGAIN) return {.result = Result::kSourceError, .error = errno};

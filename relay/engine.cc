@@ -91,6 +91,7 @@ bool Engine::WatchLeg(Session& session, int index, uint8_t kind) {
 }
 
 void Engine::OnEvent(sys::Loop::Token token, uint16_t ready) {
+  if (transfer_.FullOfDeferred()) SendDeferred();
   Session* session = table_.Find(SlotOf(token), GenerationOf(token));
   if (session == nullptr) return;
   const uint8_t kind = KindOf(token);
@@ -146,6 +147,10 @@ bool Engine::PumpRest(Session& session, int direction) {
     SinkBroke(session, direction, outcome.error);
     return false;
   }
+  if (outcome.result == Transfer::Result::kNoMemory) {
+    ForceClose(session, EndCode::kNoResources, EndSide::kUs, outcome.error);
+    return false;
+  }
   Step(session, direction, outcome.rest_left ? FlowEvent::kRestLeft : FlowEvent::kRestGone);
   return !outcome.rest_left;
 }
@@ -176,7 +181,8 @@ void Engine::PumpPlain(Session& session, int direction) {
     switch (outcome.result) {
       case Transfer::Result::kTaken:
         AfterTake(session, direction, outcome.bytes);
-        if (outcome.rest_left) Step(session, direction, FlowEvent::kRestLeft);
+        if (outcome.rest_left) HoldRest(session, direction, outcome.deferred);
+        if (outcome.deferred) return;
         break;
       case Transfer::Result::kNothing:
         return;
@@ -209,6 +215,11 @@ bool Engine::MayTake(Session& session, int direction, int64_t& most_bytes) {
   session.flow[direction].delayed = session.flow[direction].paced = true;
   ArmAfter(FlowTimer(session, direction), limits.until(now_) - now_);
   return false;
+}
+
+void Engine::HoldRest(Session& session, int direction, bool deferred) {
+  Step(session, direction, FlowEvent::kRestLeft);
+  if (deferred) deferred_.push_back(MakeToken(session.slot, session.generation, static_cast<uint8_t>(direction)));
 }
 
 void Engine::AfterTake(Session& session, int direction, int64_t bytes) {
@@ -282,6 +293,18 @@ void Engine::MakeReady(Session& session) {
   if (session.ready_listed) return;
   session.ready_listed = true;
   ready_.push_back(MakeToken(session.slot, session.generation, 0));
+}
+
+void Engine::SendDeferred() {
+  // The list may grow meanwhile: the end of an answer lets the next request go.
+  for (size_t i = 0; i < deferred_.size(); ++i) {
+    Session* session = table_.Find(SlotOf(deferred_[i]), GenerationOf(deferred_[i]));
+    if (session == nullptr || session->stage != SessionStage::kRelaying) continue;
+    Pump(*session, KindOf(deferred_[i]));
+    if (session->stage == SessionStage::kRelaying) Settle(*session);
+  }
+  deferred_.clear();
+  transfer_.AfterDeferred();
 }
 
 void Engine::RunReady() {

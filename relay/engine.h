@@ -29,9 +29,9 @@ struct EngineStats {
 // The sessions of one worker: takes hand-offs, is told of readiness and of time, and moves the bytes. Knows the loop
 // only by loop.h; the worker owns the loop and the turns.
 //
-// A turn is: OnEvent for each event, AdvanceTo(now), RunReady. Nothing here blocks, and every flow has a budget
-// (kPumpBytes, kPumpReads) after which it waits on the ready list for the next turn: one busy session costs the others
-// at most that.
+// A turn is: AdvanceTo(now), OnEvent for each event, RunReady, SendDeferred. Nothing here blocks, and every flow has a
+// budget (kPumpBytes, kPumpReads) after which it waits on the ready list for the next turn: one busy session costs the
+// others at most that.
 //
 // Worker only.
 class Engine {
@@ -69,6 +69,9 @@ class Engine {
   void AdvanceTo(sys::MonotonicNanos now);
   // Gives each flow that was stopped by its budget another one.
   void RunReady();
+  // Sends what was held back for the sends of a turn to follow each other closely (transfer.h). Also at any time
+  // before.
+  void SendDeferred();
   // Nanoseconds until timers or ready flows need a turn; 0 = now, -1 = never.
   int64_t NanosToNext(sys::MonotonicNanos now) const;
 
@@ -103,6 +106,7 @@ class Engine {
   void PumpPlain(Session& session, int direction);
   bool PumpRest(Session& session, int direction);
   bool MayTake(Session& session, int direction, int64_t& most_bytes);
+  void HoldRest(Session& session, int direction, bool deferred);
   void AfterTake(Session& session, int direction, int64_t bytes);
   void Step(Session& session, int direction, FlowEvent event);
   void LegFailed(Session& session, int leg);
@@ -160,6 +164,7 @@ class Engine {
   EngineStats stats_;
   std::vector<sys::Loop::Token> ready_;  // kind unused
   std::vector<sys::Loop::Token> ready_now_;
+  std::vector<sys::Loop::Token> deferred_;  // the kind is the direction
   std::vector<uint32_t> due_;
   Worker* worker_ = nullptr;
   bool closing_idle_ = false;

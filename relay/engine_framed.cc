@@ -29,14 +29,15 @@ void Engine::PumpFramed(Session& session, int direction) {
     const bool limited = session.limits != nullptr && !held;
     if (limited && !MayTake(session, direction, most_bytes)) return;
     const Transfer::Outcome outcome =
-        held ? transfer_.Give(flow, sink, framer, direction, absl::string_view())
+        held ? transfer_.Give(flow, source, sink, framer, direction, absl::string_view())
              : transfer_.TakeFramed(flow, source, sink, *session.options, framer, direction, most_bytes, now_);
     if (limited) LimitsOf(session, direction).Took(outcome.bytes);
     budget -= outcome.bytes;
     switch (outcome.result) {
       case Transfer::Result::kTaken:
         AfterTake(session, direction, outcome.bytes);
-        if (outcome.rest_left) Step(session, direction, FlowEvent::kRestLeft);
+        if (outcome.rest_left) HoldRest(session, direction, outcome.deferred);
+        if (outcome.deferred) return;
         if (outcome.next != Framer::Next::kGoOn) return GoOn(session, direction, outcome.next, 0);
         break;
       case Transfer::Result::kNothing:

@@ -78,7 +78,7 @@ void Engine::ArmAfter(uint32_t id, int64_t nanos) {
 }
 
 int64_t Engine::NanosToNext(sys::MonotonicNanos now) const {
-  if (!ready_.empty()) return 0;
+  if (!ready_.empty() || !deferred_.empty()) return 0;
   const int64_t ticks = wheel_.TicksToNext();
   if (ticks < 0) return -1;
   // Ticks are counted from the wheel's own time, which is that of the last turn.

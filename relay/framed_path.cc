@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "relay/transfer.h"
@@ -56,7 +57,16 @@ bool Transfer::Append(Flow& flow, absl::string_view bytes) {
   return flow.rest.Keep(all.data(), static_cast<uint32_t>(all.size()), &rest_bytes_);
 }
 
-Transfer::Outcome Transfer::Give(Flow& flow, Leg& sink, Framer& framer, int direction, absl::string_view bytes) {
+void Transfer::PutInReadArea(absl::string_view first, absl::string_view second) {
+  char* const begin = ReadArea(kReadBytes);
+  if (!second.empty() && second.data() != begin + first.size()) {
+    std::memmove(begin + first.size(), second.data(), second.size());
+  }
+  if (!first.empty()) std::memcpy(begin, first.data(), first.size());
+}
+
+Transfer::Outcome Transfer::Give(Flow& flow, const Leg& source, Leg& sink, Framer& framer, int direction,
+                                 absl::string_view bytes) {
   Outcome outcome{.result = Result::kTaken, .bytes = static_cast<int64_t>(bytes.size())};
   framed_.clear();
   size_t at = 0;
@@ -68,6 +78,13 @@ Transfer::Outcome Transfer::Give(Flow& flow, Leg& sink, Framer& framer, int dire
     outcome.next = step.next;
     more = step.next == Framer::Next::kGoOn && step.taken > 0 && at < bytes.size();
     if (step.next == Framer::Next::kTunnel && pass.empty()) pass = bytes.substr(at);  // nobody's to read any more
+    const int64_t size = static_cast<int64_t>(framed_.size() + pass.size());
+    if (!blocked && size > 0 && step.next == Framer::Next::kGoOn && !more && MayDefer(source, size)) {
+      PutInReadArea(framed_, pass);
+      outcome = Defer(flow, size);
+      outcome.bytes = static_cast<int64_t>(bytes.size());
+      return outcome;
+    }
     if (!blocked) {
       const size_t sent = SendBoth(sink.fd.get(), framed_, pass, outcome.error);
       if (outcome.error == 0) {
@@ -165,7 +182,8 @@ Transfer::Outcome Transfer::TakeFramed(Flow& flow, Leg& source, Leg& sink, const
   flow.bytes += read.bytes;
   stats_.copied_bytes += read.bytes;
   if (raw == Framer::kUntilEnd) flow.policy.OnCopied(options.splice, read.bytes, asked);
-  return Give(flow, sink, framer, direction, absl::string_view(buffer_.data(), static_cast<size_t>(read.bytes)));
+  return Give(flow, source, sink, framer, direction,
+              absl::string_view(ReadArea(asked), static_cast<size_t>(read.bytes)));
 }
 
 }  // namespace sluice::relay

@@ -105,5 +105,67 @@ TEST_P(RelayTurnTest, BusySessionLeavesTheOthersTheirTurn) {
   EXPECT_TRUE(busy.client.received() == Bytes(1, 1'000'000));
 }
 
+TEST_P(RelayTurnTest, SmallMessagesOfATurnAreSentTogetherAtItsEnd) {
+  std::vector<TestSession*> sessions;
+  for (int i = 0; i < 200; ++i) sessions.push_back(&Start());
+  harness_->Settle();
+  for (int round = 0; round < 3; ++round) {
+    for (size_t i = 0; i < sessions.size(); ++i) sessions[i]->client.Send(Bytes(i, 1000 + i, 4000 * round));
+    for (size_t i = 0; i < sessions.size(); ++i) {
+      const size_t all = (1000 + i) * (round + 1);
+      ASSERT_TRUE(TurnUntil([&] { return sessions[i]->upstream.received().size() == all; }));
+      EXPECT_TRUE(sessions[i]->upstream.received().substr(all - 1000 - i) == Bytes(i, 1000 + i, 4000 * round)) << i;
+    }
+  }
+  EXPECT_GE(harness_->engine().transfer().stats().deferred, 600);
+  EXPECT_EQ(harness_->engine().transfer().rest_bytes(), 0);
+}
+
+TEST_P(RelayTurnTest, LargeMessagesDoNotWait) {
+  options_.splice = {.from_upstream = false, .from_client = false};
+  TestSession& s = Start();
+  s.upstream.Send(Bytes(1, 60'000));
+  ASSERT_TRUE(TurnUntil([&] { return s.client.received().size() == 60'000; }));
+  EXPECT_LE(harness_->engine().transfer().stats().deferred, 1);  // the last piece may be a small one
+}
+
+// Its message was to leave at the end of the turn, and then the reader takes nothing: it is held like any rest.
+TEST_P(RelayTurnTest, SmallMessagesToAReaderThatIsFullAreKept) {
+  options_.splice = {.from_upstream = false, .from_client = false};
+  TestSession& s = Start({.send_buffer_bytes = 4096});
+  s.client.PauseReading(true);
+  s.client.LimitReceiveBuffer(4096);
+  std::string all;
+  for (int i = 0; i < 2000 && harness_->engine().transfer().rest_bytes() == 0; ++i) {
+    const std::string message = Bytes(7, 900, 900 * i);
+    all += message;
+    s.upstream.Send(message);
+    harness_->Turn();
+  }
+  ASSERT_GT(harness_->engine().transfer().rest_bytes(), 0) << "the reader was never full";
+  // Meanwhile the memory of the turn serves others.
+  TestSession& other = Start();
+  other.client.Send(Bytes(8, 3000));
+  ASSERT_TRUE(TurnUntil([&] { return other.upstream.received() == Bytes(8, 3000); }));
+  s.client.PauseReading(false);
+  s.upstream.Finish();
+  ASSERT_TRUE(TurnUntil([&] { return s.client.saw_end(); }));
+  EXPECT_TRUE(s.client.received() == all);
+}
+
+TEST_P(RelayTurnTest, SmallMessageThenTheEndInOneTurn) {
+  for (int i = 0; i < 50; ++i) {
+    TestSession& s = Start();
+    s.client.Send("last words");
+    s.client.Finish();
+    s.upstream.Send("answer");
+    s.upstream.Finish();
+    ASSERT_TRUE(TurnUntil([&] { return s.client.saw_end() && s.upstream.saw_end(); }));
+    EXPECT_EQ(s.upstream.received(), "last words");
+    EXPECT_EQ(s.client.received(), "answer");
+  }
+  EXPECT_TRUE(harness_->AllGone());
+}
+
 }  // namespace
 }  // namespace sluice::relay::testing

@@ -1,5 +1,6 @@
 #include "relay/rest_buffer.h"
 
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -46,6 +47,33 @@ TEST(RestBufferTest, GivesItsBytesBackWhenClearedMovedOrDestroyed) {
     c.Clear();
   }
   EXPECT_EQ(total, 0);
+}
+
+TEST(RestBufferTest, LentBytesAreGivenBackOrGetMemoryOfTheirOwn) {
+  int64_t lent_total = 0;
+  int64_t total = 0;
+  alignas(RestBuffer::kAlignment) char area[RestBuffer::kHeaderBytes + 5];
+  std::memcpy(area + RestBuffer::kHeaderBytes, "hello", 5);
+  RestBuffer rest;
+  EXPECT_FALSE(rest.lent());
+  rest.Lend(area, 5, &lent_total);
+  EXPECT_TRUE(rest.lent());
+  EXPECT_EQ(lent_total, 5);
+  EXPECT_EQ(rest.bytes(), area + RestBuffer::kHeaderBytes) << "no copy is made";
+  rest.Consume(1);
+  ASSERT_TRUE(rest.Own(&total));
+  EXPECT_FALSE(rest.lent());
+  EXPECT_EQ(lent_total, 0);
+  EXPECT_EQ(total, 4);
+  std::memset(area, 'x', sizeof area);
+  EXPECT_EQ(std::string(rest.bytes(), rest.size()), "ello");
+  rest.Clear();
+  EXPECT_EQ(total, 0);
+
+  rest.Lend(area, 5, &lent_total);
+  rest.Consume(5);
+  EXPECT_TRUE(rest.empty());
+  EXPECT_EQ(lent_total, 0);
 }
 
 }  // namespace

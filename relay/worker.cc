@@ -99,12 +99,15 @@ void Worker::Turn() {
         engine_.OnEvent(event.token, event.ready);
     }
   }
+  engine_.SendDeferred();  // before the turn goes on to other work
   HandleMail();
   if (resume_.load(std::memory_order_relaxed) && resume_.exchange(false)) acceptors_.Resume();
   engine_.RunReady();
   associations_.RunReady();
   mapped_ports_.RunReady();
+  engine_.SendDeferred();
   acceptors_.Run(now_);
+  engine_.SendDeferred();
   running_.store(engine_.running() + associations_.running(), std::memory_order_relaxed);
   const int64_t took = clock_->Now() - now_;
   now_ += took;

@@ -84,6 +84,7 @@ int SessionHarness::Turn(int64_t most_wait_nanos) {
   engine_.AdvanceTo(clock_.Now());
   for (const sys::Loop::Event& event : events) engine_.OnEvent(event.token, event.ready);
   engine_.RunReady();
+  engine_.SendDeferred();
   return static_cast<int>(events.size());
 }
 
