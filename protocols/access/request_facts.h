@@ -13,7 +13,7 @@ namespace sluice::access {
 // The day of the week and the time of day, in the time zone of the process.
 struct LocalTime {
   uint8_t weekday = 0;  // 0 = Sunday
-  int32_t second = 0;   // of the day: 0 to 86399; 86400 in a leap second
+  int32_t second = 0;   // of the day: 0 to 86399
 
   // Reads no file once Prepare() was called. Thread-safe.
   static LocalTime At(int64_t wall_nanos);

@@ -46,7 +46,7 @@ struct Reads {
 //
 // An empty set allows everybody. In any other, a request that no rule matches is denied (kNoMatch).
 //
-// Immutable; thread-safe. Never blocks; no allocation but for a host with upper-case letters.
+// Immutable; thread-safe. Never blocks.
 class RuleSet {
  public:
   // Never fails: what a rule may say is checked where it is read (protocols/config).
@@ -56,8 +56,8 @@ class RuleSet {
   // The verdict on all that there is to know: never kNeedsAddress.
   Verdict Decide(const RequestFacts& facts) const;
 
-  // The verdict before the address of a named target is known: kNeedsAddress unless it is the same whatever the address
-  // turns out to be. REQUIRES: facts.target is kNone.
+  // The verdict before all is known: kNeedsAddress unless it is the same whatever address the target turns out to have,
+  // or denied either way. Without a `host`, whatever target is meant. REQUIRES: facts.target is kNone.
   Verdict Foresee(const RequestFacts& facts) const;
 
   // Every rule that matches, in order, until `visit` returns false: for limits, all of which count. Asks as Decide().
@@ -73,6 +73,7 @@ class RuleSet {
 
  private:
   explicit RuleSet(std::vector<Rule> rules);
+  Verdict VerdictOf(uint32_t rule) const;
 
   const std::vector<Rule> rules_;
   Reads reads_;
