@@ -254,5 +254,37 @@ TEST_P(LoopConformanceTest, ChurnAgreesWithAModel) {
   }
 }
 
+// More descriptors than any queue of the loop has room for, all of them with something to report: told once, then
+// silent.
+TEST_P(LoopConformanceTest, FarMoreWatchesThanTheQueuesHoldComeToRest) {
+  RaiseDescriptorLimit();
+  constexpr int kPairs = 1500;
+  std::vector<Ends> pairs;
+  for (int i = 0; i < kPairs; ++i) {
+    pairs.push_back(UnixPair());
+    Watch(pairs.back().ours.get(), i);
+  }
+  const auto all = [&](uint16_t bit) {
+    return TurnUntil([&] {
+      for (int i = 0; i < kPairs; ++i) {
+        if ((seen_[i] & bit) == 0) return false;
+      }
+      return true;
+    });
+  };
+  ASSERT_TRUE(all(Loop::kWritable));
+  int quiet = 0;
+  ASSERT_TRUE(TurnUntil([&] {
+    quiet = Turn(kNanosPerMilli) == 0 ? quiet + 1 : 0;
+    return quiet == 3;
+  })) << "it goes on reporting what has not changed";
+  for (int round = 0; round < 2; ++round) {
+    Forget();
+    for (const Ends& pair : pairs) Send(pair.theirs.get());
+    ASSERT_TRUE(all(Loop::kReadable)) << round;
+    for (const Ends& pair : pairs) Drain(pair.ours.get());
+  }
+}
+
 }  // namespace
 }  // namespace sluice::sys::testing

@@ -53,7 +53,8 @@ void UringLoop::Release(WatchId id) {
 void UringLoop::Arm(WatchId id) {
   WatchTable::Watch& watch = table_[id];
   const uint64_t tag = table_.Tag(id);
-  if (ring_->PollMultishot(watch.fd, RingMask(watch.interest), tag)) {
+  if (arms_left_ > 0 && !ring_->Overflowed() && ring_->PollMultishot(watch.fd, RingMask(watch.interest), tag)) {
+    --arms_left_;
     watch.state = State::kArmed;
   } else {
     watch.state = State::kUnarmed;
@@ -96,6 +97,7 @@ absl::Span<const Loop::Event> UringLoop::Turn(int64_t timeout_nanos) {
   ++stats_.turns;
   count_ = 0;
   doubtful_ = 0;
+  arms_left_ = MostArms();
   if (recover_) Recover();
   if (!waker_armed_) ArmWaker();
   if (!pending_.empty()) RetryPending();

@@ -38,7 +38,9 @@ namespace sluice::sys {
 // turn are asked about together with one poll(2), some 50 ns each.
 //
 // A poll ends unasked when the completion queue is full: its last completion waits in the kernel's overflow list, and
-// arming it anew reports the state of that moment, so nothing is lost.
+// arming it anew reports the state of that moment, so nothing is lost. It is armed only once that list is empty, and a
+// turn arms no more polls than the queue has room for the first report of: armed at once, it would end at once, and
+// thousands of watches would never come to rest.
 //
 // Threads: Create() anywhere; the thread of the first Turn() is the worker, see uring.h. Destroyed on the worker's
 // thread it leaves no descriptor held; elsewhere, release all watches first.
@@ -65,9 +67,10 @@ class UringLoop final : public Loop {
   Uring& ring() { return *ring_; }
 
  private:
-  explicit UringLoop(std::unique_ptr<Uring> ring) : ring_(std::move(ring)) {}
+  explicit UringLoop(std::unique_ptr<Uring> ring) : ring_(std::move(ring)), arms_left_(MostArms()) {}
 
   void Arm(WatchId id);
+  unsigned MostArms() const { return ring_->completions() / 2; }
   void Cancel(WatchId id);
   void ArmWaker();
   uint64_t WakeTag() const { return OpTag{OpKind::kWake, wake_generation_, 0}.Pack(); }
@@ -83,6 +86,7 @@ class UringLoop final : public Loop {
   Waker waker_;
   WatchTable table_;
   std::unique_ptr<Uring> ring_;
+  unsigned arms_left_;  // in this turn
   bool waker_armed_ = false;
   bool recover_ = false;
   uint32_t wake_generation_ = 0;
@@ -92,7 +96,7 @@ class UringLoop final : public Loop {
   int doubtful_ = 0;
   std::array<uint16_t, kEventsPerTurn> doubtful_event_;
   std::array<pollfd, kEventsPerTurn> doubtful_fd_;
-  std::vector<uint64_t> pending_;  // OpTags of requests that found the queue full: tried again each turn
+  std::vector<uint64_t> pending_;  // OpTags of requests that found no room: tried again each turn
   std::vector<WatchId> released_;  // kReleased is due, no completion will come for it; from next_released_ on
   size_t next_released_ = 0;
   Stats stats_;

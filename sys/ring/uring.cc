@@ -105,6 +105,10 @@ bool Uring::HasDeferredWork() const {
   return (__atomic_load_n(ring_.sq.kflags, __ATOMIC_ACQUIRE) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
 }
 
+bool Uring::Overflowed() const {
+  return (__atomic_load_n(ring_.sq.kflags, __ATOMIC_ACQUIRE) & IORING_SQ_CQ_OVERFLOW) != 0;
+}
+
 int Uring::Enter(int64_t timeout_nanos) {
   if (!enabled_) {
     const int result = Enable();

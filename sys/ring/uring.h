@@ -75,6 +75,9 @@ class Uring {
   // The kernel says that it has completions for this thread which another Enter() would bring. False also where it does
   // not say (a ring without IORING_SETUP_TASKRUN_FLAG).
   bool HasDeferredWork() const;
+  // Completions wait in the kernel for room in the queue. Until an Enter() has brought them all, whatever completes
+  // joins them behind, and every multishot poll that does so ends.
+  bool Overflowed() const;
 
   // Calls visit(Completion) -> bool for each completion that is there, in order, until it says false.
   template <typename Visit>
