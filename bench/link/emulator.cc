@@ -38,7 +38,7 @@ absl::StatusOr<sys::UniqueFd> MakeTun(const std::string& name) {
   if (!fd.valid()) return sys::ErrnoStatus(errno, "/dev/net/tun");
   ifreq request{};
   std::memcpy(request.ifr_name, name.data(), std::min(name.size(), sizeof request.ifr_name - 1));
-  request.ifr_flags = IFF_TUN | IFF_NO_PI | IFF_TUN_EXCL;
+  request.ifr_flags = static_cast<short>(IFF_TUN | IFF_NO_PI | IFF_TUN_EXCL);
   if (::ioctl(fd.get(), TUNSETIFF, &request) != 0) {
     return sys::ErrnoStatus(errno, absl::StrCat("making the device ", name));
   }
