@@ -42,7 +42,9 @@ int Prepare(int fd, const sys::SocketAddress& address, const OutgoingOptions* ou
   if (!outgoing->device.empty() && !sys::BindToDevice(fd, outgoing->device).ok()) return EPERM;
   sys::ApplySocketOptions(fd, outgoing->socket_options).IgnoreError();
   const auto& source = address.family() == sys::AddressFamily::kIpv4 ? outgoing->source_ipv4 : outgoing->source_ipv6;
-  return source.has_value() ? Bind(fd, *source) : 0;
+  if (!source.has_value()) return 0;
+  if (outgoing->free_bind) sys::SetFreeBind(fd, source->family() == sys::AddressFamily::kIpv6);
+  return Bind(fd, *source);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct OutgoingOptions {
   std::optional<sys::SocketAddress> source_ipv6;
   std::string device;                                  // `-De`
   std::vector<sys::SocketOptionValue> socket_options;  // `-os`
+  bool free_bind = false;  // the source address need not be one of ours yet (an IPv6 network that is routed to us)
 };
 
 // Candidates that the worker connects to by itself, in this order (RFC 8305: the next one starts when the one before

@@ -67,9 +67,11 @@ inline constexpr ResultCode kOverloaded{21, "overloaded"};  // no handshake thre
 inline constexpr ResultCode kConnectParentFailed{31, "connect_parent_failed"};
 inline constexpr ResultCode kConnectParentBadReply{32, "connect_parent_bad_reply"};
 inline constexpr ResultCode kConnectParentRefused{33, "connect_parent_refused"};
+inline constexpr ResultCode kConnectParentAuthFailed{34, "connect_parent_auth_failed"};
 inline constexpr ResultCode kSocks4ParentFailed{41, "socks4_parent_failed"};
 inline constexpr ResultCode kSocks4ParentBadReply{42, "socks4_parent_bad_reply"};
 inline constexpr ResultCode kSocks4ParentRefused{43, "socks4_parent_refused"};
+inline constexpr ResultCode kSocks4ParentAuthFailed{44, "socks4_parent_auth_failed"};
 inline constexpr ResultCode kSocks5ParentFailed{51, "socks5_parent_failed"};
 inline constexpr ResultCode kSocks5ParentBadReply{52, "socks5_parent_bad_reply"};
 inline constexpr ResultCode kSocks5ParentRefused{53, "socks5_parent_refused"};

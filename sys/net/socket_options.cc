@@ -149,6 +149,14 @@ void SetOobInline(int fd) { SetFlag(fd, SOL_SOCKET, SO_OOBINLINE, 1); }
 // The IPv4 level serves IPv6 sockets as well.
 void SetBindAddressNoPort(int fd) { SetFlag(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1); }
 
+void SetFreeBind(int fd, bool ipv6) {
+  if (ipv6) {
+    SetFlag(fd, IPPROTO_IPV6, IPV6_FREEBIND, 1);
+  } else {
+    SetFlag(fd, IPPROTO_IP, IP_FREEBIND, 1);
+  }
+}
+
 void SetLingerReset(int fd) {
   const linger reset = {1, 0};
   (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);

@@ -67,6 +67,8 @@ void SetOobInline(int fd);
 // The port of an outgoing connection with a given source address is chosen by connect(), not bind(): otherwise 28,000
 // connections from one address use up its ports, whatever their destinations (ip(7)).
 void SetBindAddressNoPort(int fd);
+// bind() takes an address that is none of ours: IP_FREEBIND, IPV6_FREEBIND (ip(7)).
+void SetFreeBind(int fd, bool ipv6);
 // close() sends RST and forgets what is unsent.
 void SetLingerReset(int fd);
 
