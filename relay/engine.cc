@@ -225,7 +225,9 @@ void Engine::HoldRest(Session& session, int direction, bool deferred) {
 void Engine::AfterTake(Session& session, int direction, int64_t bytes) {
   if (bytes == 0) return;
   Flow& flow = session.flow[direction];
-  session.active_tick = TickOf(now_);
+  if (!session.framed || direction == kUp || !session.observer->framer()->HeadInPart()) {
+    session.active_tick = TickOf(now_);
+  }
   flow.after_delay = false;
   if (session.options->grace.enabled()) {
     if (flow.grace.OnRead(session.options->grace, bytes, now_)) {

@@ -120,10 +120,13 @@ class Engine {
 
   // engine_framed.cc: sessions with a framer
   void PumpFramed(Session& session, int direction);
+  bool MayBegin(Session& session);
   void FramedEnd(Session& session, int direction, int error);
+  static int64_t UndeliveredBytes(const Session& session, int error);
   void GoOn(Session& session, int direction, Framer::Next next, int error);
   void BecomePlain(Session& session);
   void CloseFramed(Session& session);
+  bool SayToClient(Session& session, const std::string& text);
   void FreeUpstream(Session& session);
   void ReturnClient(Session& session);
   void GiveClientBack(Session& session);

@@ -1,7 +1,5 @@
 // How sessions end. relay/README.md has the truth table.
 
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -16,12 +14,6 @@ namespace {
 
 EndSide SideOf(int leg) { return leg == kClient ? EndSide::kClient : EndSide::kUpstream; }
 
-// Bytes that the kernel has not yet had acknowledged; 0 where it cannot say.
-uint32_t SendQueueBytes(int fd) {
-  int bytes = 0;
-  return ioctl(fd, SIOCOUTQ, &bytes) == 0 ? static_cast<uint32_t>(bytes) : 0;
-}
-
 DataPath PathOf(const Flow& flow) {
   if (flow.bytes == 0) return DataPath::kNone;
   if (flow.spliced_bytes == 0) return DataPath::kCopy;
@@ -29,10 +21,10 @@ DataPath PathOf(const Flow& flow) {
 }
 
 FlowReport ReportOf(const Flow& flow) {
-  const int64_t held = flow.rest.size() + (flow.pipe != nullptr ? flow.pipe->held_bytes() : 0);
   return {.bytes = flow.bytes,
           .spliced_bytes = flow.spliced_bytes,
-          .unsent_bytes = std::min(flow.bytes, flow.unsent_bytes + held),  // an answer of ours is none of its bytes
+          .unsent_bytes =
+              std::min(flow.bytes, flow.unsent_bytes + HeldBytes(flow)),  // an answer of ours is none of its bytes
           .path = PathOf(flow)};
 }
 
@@ -116,7 +108,7 @@ void Engine::BeginClose(Session& session) {
     leg.close_kind = CloseKindOf(leg.state, other.state, other.is_gone);
     if (leg.close_kind == CloseKind::kClose) continue;
     if (leg.close_kind == CloseKind::kDiscard) Shut(leg);
-    leg.linger_queue_bytes = SendQueueBytes(leg.fd.get());
+    leg.linger_queue_bytes = sys::UnacknowledgedBytes(leg.fd.get());
     if (leg.close_kind == CloseKind::kDiscard || leg.linger_queue_bytes > 0) has_tail = true;
   }
   if (!has_tail) return Finish(session);
@@ -150,7 +142,7 @@ void Engine::Discard(Session& session) {
 // Whether the leg's send queue has changed since the last look. The kernel tells of space only when a third of the
 // queue is free, which a slow reader may take longer for than LINGER.
 bool Engine::TailMoved(Leg& leg) {
-  const uint32_t before = std::exchange(leg.linger_queue_bytes, SendQueueBytes(leg.fd.get()));
+  const uint32_t before = std::exchange(leg.linger_queue_bytes, sys::UnacknowledgedBytes(leg.fd.get()));
   return leg.linger_queue_bytes > 0 && leg.linger_queue_bytes != before;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "relay/engine.h"
+#include "sys/net/socket_options.h"
 
 namespace sluice::relay {
 
@@ -19,9 +20,8 @@ void Engine::PumpFramed(Session& session, int direction) {
     if (flow.state != FlowState::kReading || flow.delayed || session.returning || !framer.Wants(direction)) return;
     bool held = false;
     if (direction == kUp) {
-      // Answers go out in the order of the requests: the next one is not begun while the last answer is held.
-      if (framer.Quiet() && HoldsRest(session.flow[kDown].state)) return;
       held = framer.HoldsInput();
+      if (framer.Quiet() && (held || source.readable) && !MayBegin(session)) return;
     }
     if (!held && !source.readable) return;
     if (budget <= 0 || reads-- == 0) return MakeReady(session);
@@ -37,6 +37,7 @@ void Engine::PumpFramed(Session& session, int direction) {
       case Transfer::Result::kTaken:
         AfterTake(session, direction, outcome.bytes);
         if (outcome.rest_left) HoldRest(session, direction, outcome.deferred);
+        if (direction == kUp && framer.WaitNanos() > 0) wheel_.Arm(SessionTimer(session), IdleDeadline(session));
         if (outcome.deferred) return;
         if (outcome.next != Framer::Next::kGoOn) return GoOn(session, direction, outcome.next, 0);
         break;
@@ -55,11 +56,33 @@ void Engine::PumpFramed(Session& session, int direction) {
   }
 }
 
+// The next request of the session goes to the upstream. Answers go out in the order of the requests, so not while the
+// last one is held. And what the upstream has sent since then is the answer to nothing: it is read first, so that it
+// cannot become the answer to this one. (The loop may tell of the client before it tells of the upstream.)
+bool Engine::MayBegin(Session& session) {
+  if (HoldsRest(session.flow[kDown].state)) return false;
+  session.leg[kUpstream].readable = true;
+  PumpFramed(session, kDown);
+  return session.stage == SessionStage::kRelaying && session.framed && !session.returning;
+}
+
 void Engine::FramedEnd(Session& session, int direction, int error) {
   Leg& source = session.leg[SourceOf(direction)];
+  const int64_t undelivered = direction == kDown ? UndeliveredBytes(session, error) : 0;
   source.readable = false;
   source.state = error == 0 ? LegState::kEnded : LegState::kBroken;
-  GoOn(session, direction, session.observer->framer()->OnEnd(direction, error), error);
+  GoOn(session, direction, session.observer->framer()->OnEnd(direction, error, undelivered), error);
+}
+
+// What the upstream has certainly not received: its end came first, and acknowledged none of it. (A reset without an
+// end before it proves nothing: it carries no acknowledgement, and may come from a program that has read everything.)
+int64_t Engine::UndeliveredBytes(const Session& session, int error) {
+  const Leg& upstream = session.leg[kUpstream];
+  const Flow& up = session.flow[kUp];
+  const int cause = session.reason_set ? session.reason.error : error;
+  // EPIPE: the kernel's word for a reset that came behind an end.
+  if (!upstream.is_tcp || (cause != 0 && cause != EPIPE)) return 0;
+  return int64_t{sys::UnacknowledgedBytes(upstream.fd.get())} + HeldBytes(up) + up.unsent_bytes;
 }
 
 // What the framer says, done.
@@ -69,6 +92,8 @@ void Engine::GoOn(Session& session, int direction, Framer::Next next, int error)
       return;
     case Framer::Next::kTunnel:
       return BecomePlain(session);
+    case Framer::Next::kEndUp:
+      return Step(session, kUp, FlowEvent::kSourceEnd);
     case Framer::Next::kClose:
       return CloseFramed(session);
     case Framer::Next::kAbort:
@@ -103,17 +128,22 @@ void Engine::BecomePlain(Session& session) {
 
 // The client gets what is held for it and the framer's last word, then the end.
 void Engine::CloseFramed(Session& session) {
-  Framer& framer = *session.observer->framer();
-  const std::string answer = framer.TakeAnswer();
-  Flow& down = session.flow[kDown];
-  if (!answer.empty()) {
-    if (!transfer_.Append(down, answer)) return ForceClose(session, EndCode::kNoResources, EndSide::kUs, ENOMEM);
-    Step(session, kDown, FlowEvent::kRestLeft);
-  }
+  if (!SayToClient(session, session.observer->framer()->TakeAnswer())) return;
   FreeUpstream(session);
   Step(session, kUp, FlowEvent::kAbandon);
   Step(session, kDown, FlowEvent::kSourceEnd);
-  if (HoldsRest(down.state)) PumpRest(session, kDown);
+  if (HoldsRest(session.flow[kDown].state)) PumpRest(session, kDown);
+}
+
+// Puts `text` behind what is held for the client. False without memory; the session is over then.
+bool Engine::SayToClient(Session& session, const std::string& text) {
+  if (text.empty()) return true;
+  if (!transfer_.Append(session.flow[kDown], text)) {
+    ForceClose(session, EndCode::kNoResources, EndSide::kUs, ENOMEM);
+    return false;
+  }
+  Step(session, kDown, FlowEvent::kRestLeft);
+  return true;
 }
 
 // The upstream has done its part: to whoever can use it, or closed.
@@ -175,9 +205,12 @@ void Engine::SettleFramed(Session& session) {
 }
 
 void Engine::OnFramedTimer(Session& session) {
-  const Framer& framer = *session.observer->framer();
+  Framer& framer = *session.observer->framer();
   const bool quiet = framer.Quiet() && !HoldsRest(session.flow[kDown].state);
-  const int64_t nanos = quiet ? framer.QuietNanos() : session.options->idle_nanos;
+  int64_t nanos = quiet ? framer.QuietNanos() : session.options->idle_nanos;
+  const int64_t wait = quiet ? 0 : framer.WaitNanos();
+  const bool waits = wait > 0 && wait < nanos;
+  if (waits) nanos = wait;
   const uint32_t deadline = session.active_tick + static_cast<uint32_t>(nanos / sys::kNanosPerMilli) + 1;
   if (static_cast<int32_t>(deadline - TickOf(now_)) > 0) {
     // A running exchange may end meanwhile, and the next one has less time to begin: looked at that often.
@@ -185,7 +218,11 @@ void Engine::OnFramedTimer(Session& session) {
     wheel_.Arm(SessionTimer(session), static_cast<int32_t>(deadline - look) < 0 ? deadline : look);
     return;
   }
-  if (quiet) {
+  if (waits) {
+    if (!SayToClient(session, framer.OnWaited())) return;
+    if (session.flow[kDown].state == FlowState::kHolding) PumpRest(session, kDown);
+    wheel_.Arm(SessionTimer(session), IdleDeadline(session));
+  } else if (quiet) {
     CloseFramed(session);
   } else if (session.flow[kDown].state != FlowState::kReading) {
     return ForceClose(session, EndCode::kUnsentData, EndSide::kClient, 0);

@@ -64,7 +64,11 @@ void Engine::OnSessionTimer(Session& session) {
 uint32_t Engine::IdleDeadline(const Session& session) const {
   const RelayOptions& options = *session.options;
   int64_t nanos = options.idle_nanos;
-  if (session.framed) nanos = std::min(nanos, session.observer->framer()->QuietNanos());
+  if (session.framed) {
+    const Framer& framer = *session.observer->framer();
+    nanos = std::min(nanos, framer.QuietNanos());
+    if (const int64_t wait = framer.WaitNanos(); wait > 0) nanos = std::min(nanos, wait);
+  }
   // Under -C what follows an end is only the tail.
   if (OneHasEnded(session)) {
     nanos = std::min(nanos, options.half_close ? options.half_closed_idle_nanos : options.linger_nanos);

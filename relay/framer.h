@@ -47,6 +47,7 @@ class Framer {
   enum class Next : uint8_t {
     kGoOn,
     kTunnel,  // no more messages: a plain relay from here on. TakeHeld() goes to the upstream first
+    kEndUp,   // nothing more goes to the upstream, which learns it by an end (FIN); what it says still counts
     kClose,   // TakeAnswer() is the last that the client gets; then the session ends in order
     kAbort,   // the client must not take what it has got for whole: its connection is reset
     kReturn,  // the client leaves the session (OnReturned) as soon as it has everything
@@ -66,11 +67,21 @@ class Framer {
   // behind the one that runs) the framer holds; `bytes` is empty when HoldsInput() made the engine ask.
   virtual Step OnBytes(int direction, absl::string_view bytes, std::string& out) = 0;
   // The leg that is read has ended (error 0), has failed, or nothing came of it for too long (ETIMEDOUT). Not kGoOn.
-  virtual Next OnEnd(int direction, int error) = 0;
+  // `undelivered_bytes`, of an upstream: so many of the bytes that were sent to it last it has never received, which is
+  // known for certain; 0 where it is not.
+  virtual Next OnEnd(int direction, int error, int64_t undelivered_bytes) = 0;
 
   // So many of the next bytes may go unseen: 0 = none. OnRaw counts those that have gone.
   virtual int64_t RawBytes(int direction) const = 0;
   virtual Next OnRaw(int direction, int64_t bytes) = 0;
+
+  // The upstream is in the middle of a head. Until it is whole its bytes are no sign of life: who drips them would
+  // otherwise keep the session for ever.
+  virtual bool HeadInPart() const { return false; }
+  // The client waits for a word that may not come: when nothing has moved for so long, OnWaited() gives one. 0: it
+  // does not. Asked after each read of the client.
+  virtual int64_t WaitNanos() const { return 0; }
+  virtual std::string OnWaited() { return {}; }
 
   // Whether the direction may be read now.
   virtual bool Wants(int direction) const = 0;

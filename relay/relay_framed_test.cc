@@ -26,6 +26,10 @@ class FramedTest : public RelayMatrixTest {
   ::testing::AssertionResult Arrives(const Peer& peer, const std::string& all) {
     return TurnUntil([&] { return peer.received().size() >= all.size() && peer.received() == all; });
   }
+  // The first request has gone on (an answer that comes before it is none).
+  ::testing::AssertionResult Asked(const TestSession& s) {
+    return TurnUntil([&] { return s.upstream.received().size() >= 3; });
+  }
   // Nothing is left of a session whose client has left it.
   ::testing::AssertionResult Left() {
     return TurnUntil([&] { return harness_->engine().running() == 0 && harness_->loop().watches() == 0; });
@@ -88,6 +92,7 @@ TEST_P(FramedTest, BigAnswerToASlowClientThenTheNextRequest) {
   TestSession& s = StartFramed({.send_buffer_bytes = 65'536});
   s.client.PauseReading(true);
   s.client.Send("0\n0\n");
+  ASSERT_TRUE(Asked(s));
   const std::string answer = Bytes(52, 4'000'000);
   s.upstream.Send(Message(answer));
   harness_->Settle();
@@ -100,6 +105,7 @@ TEST_P(FramedTest, BigAnswerToASlowClientThenTheNextRequest) {
 TEST_P(FramedTest, LastAnswerIsFollowedByTheEnd) {
   TestSession& s = StartFramed();
   s.client.Send("0\n");
+  ASSERT_TRUE(Asked(s));
   s.upstream.Send(Message(Bytes(53, 500'000), "C"));
   ASSERT_TRUE(TurnUntil([&] { return s.client.saw_end(); }));
   EXPECT_TRUE(s.client.received() == "D" + Message(Bytes(53, 500'000), "C"));
@@ -110,6 +116,7 @@ TEST_P(FramedTest, LastAnswerIsFollowedByTheEnd) {
 TEST_P(FramedTest, AnswerThatIsCutEndsInAReset) {
   TestSession& s = StartFramed();
   s.client.Send("0\n0\n");
+  ASSERT_TRUE(Asked(s));
   s.upstream.Send("1000\nonly this");
   ASSERT_TRUE(Arrives(s.client, "D1000\nonly this"));
   s.upstream.Finish();
@@ -143,6 +150,7 @@ TEST_P(FramedTest, UpstreamThatGoesWithoutAnAnswerIsAnsweredFor) {
 TEST_P(FramedTest, ClientLeavesWithAllThatItSent) {
   TestSession& s = StartFramed();
   s.client.Send("0\n");
+  ASSERT_TRUE(Asked(s));
   s.upstream.Send(Message(Bytes(54, 100'000), "R"));
   ASSERT_TRUE(Arrives(s.client, "D" + Message(Bytes(54, 100'000), "R")));
   ASSERT_TRUE(Left());
@@ -162,6 +170,7 @@ TEST_P(FramedTest, IdleUpstreamThatGoesSendsTheClientBack) {
   for (const bool by_reset : {true, false}) {
     TestSession& s = StartFramed();
     s.client.Send("0\n");
+    ASSERT_TRUE(Asked(s));
     s.upstream.Send("0\n");
     ASSERT_TRUE(Arrives(s.client, "D0\n"));
     harness_->Settle();
@@ -185,6 +194,7 @@ TEST_P(FramedTest, SessionThatEndsWhileTheClientIsLeavingEndsOnce) {
     s.client.PauseReading(true);
     s.client.LimitReceiveBuffer(65'536);
     s.client.Send("0\n");
+    ASSERT_TRUE(Asked(s));
     s.upstream.Send(Message(Bytes(55, 600'000), "R"));
     harness_->Settle();
     s.client.Take(300'000);
@@ -203,6 +213,7 @@ TEST_P(FramedTest, SessionThatEndsWhileTheClientIsLeavingEndsOnce) {
 TEST_P(FramedTest, TunnelBeginsBehindTheAnswer) {
   TestSession& s = StartFramed();
   s.client.Send("0\nhello from the client");
+  ASSERT_TRUE(Asked(s));
   s.upstream.Send("0T\nhello from the upstream");
   ASSERT_TRUE(Arrives(s.client, "D0T\nhello from the upstream"));
   ASSERT_TRUE(Arrives(s.upstream, "U0\nhello from the client"));
@@ -237,6 +248,95 @@ TEST_P(FramedTest, SilentClientAndSilentUpstreamHaveTheirTimes) {
   waits.client.Finish();
   ASSERT_TRUE(harness_->AllGone());
   EXPECT_EQ(waits.record->code(), EndCode::kIdleTimeout);
+}
+
+TEST_P(FramedTest, WhatComesBetweenTwoExchangesIsNotTheNextAnswer) {
+  TestSession& s = StartFramed();
+  s.client.Send("0\n");
+  ASSERT_TRUE(Asked(s));
+  s.upstream.Send("0\n");
+  ASSERT_TRUE(Arrives(s.client, "D0\n"));
+  // Both at once: the loop may tell of the client first.
+  s.client.Send("1\nx");
+  s.upstream.Send("5\nstray");
+  ASSERT_TRUE(Left());
+  EXPECT_EQ(s.client.received(), "D0\n");
+  EXPECT_EQ(s.upstream.received(), "U0\n") << "the request goes elsewhere";
+  ASSERT_EQ(log_.returned.size(), 1u);
+}
+
+TEST_P(FramedTest, HeadThatIsDrippedHasOneTime) {
+  options_.idle_nanos = 30 * kSecond;
+  TestSession& s = StartFramed();
+  s.client.Send("0\n");
+  ASSERT_TRUE(Arrives(s.upstream, "U0\n"));
+  for (int i = 0; i < 5 && !s.client.saw_either(); ++i) {
+    s.upstream.Send("1");
+    harness_->Settle();
+    harness_->Advance(11 * kSecond);
+    harness_->Settle();
+  }
+  ASSERT_TRUE(TurnUntil([&] { return s.client.saw_end(); }));
+  EXPECT_EQ(s.client.received(), "late\n");
+  s.client.Finish();
+  ASSERT_TRUE(harness_->AllGone());
+}
+
+TEST_P(FramedTest, ClientThatWaitsForAWordGetsIt) {
+  TestSession& s = StartFramed();
+  s.client.Send("5W\n");
+  ASSERT_TRUE(Arrives(s.upstream, "U5W\n"));
+  harness_->Advance(1 * kSecond);
+  harness_->Settle();
+  EXPECT_EQ(s.client.received(), "");
+  harness_->Advance(2 * kSecond);
+  ASSERT_TRUE(Arrives(s.client, "go on\n"));
+  s.client.Send("hello");
+  ASSERT_TRUE(Arrives(s.upstream, "U5W\nhello"));
+  s.upstream.Send("1\n1");
+  ASSERT_TRUE(Arrives(s.client, "go on\nD1\n1"));
+}
+
+TEST_P(FramedTest, EndOfTheUploadIsPassedOnAndTheAnswerStillComes) {
+  TestSession& s = StartFramed({.send_buffer_bytes = 65'536});
+  const std::string body = Bytes(57, 700'000);
+  s.upstream.PauseReading(true);
+  s.client.Send(Message(body, "E"));
+  harness_->Settle();
+  EXPECT_FALSE(s.upstream.saw_end());
+  s.upstream.PauseReading(false);
+  ASSERT_TRUE(TurnUntil([&] { return s.upstream.saw_end(); }));
+  EXPECT_TRUE(s.upstream.received() == "U" + Message(body, "E"));
+  s.upstream.Send("2R\nok");
+  ASSERT_TRUE(Arrives(s.client, "D2R\nok"));
+  ASSERT_TRUE(Left());
+  EXPECT_EQ(log_.returned.size(), 1u);
+}
+
+TEST_P(FramedTest, RequestThatTheUpstreamNeverReceivedIsKnown) {
+  StartArgs args{.client = kind(), .upstream = kind(), .from_client = "request", .upstream_has_left = true};
+  TestSession& late =
+      harness_->Start(args, &options_, std::make_unique<LineFramer>(&log_, &tunnel_options_, /*begun=*/true));
+  ASSERT_TRUE(Arrives(late.client, "gone\n"));
+  EXPECT_EQ(log_.undelivered_bytes, is_tcp() ? 7 : 0);
+  late.client.Finish();
+  ASSERT_TRUE(harness_->AllGone());
+
+  for (const bool by_reset : {false, true}) {
+    log_.undelivered_bytes = -1;
+    TestSession& read = StartFramed();
+    read.client.Send("7\nrequest");
+    ASSERT_TRUE(Arrives(read.upstream, "U7\nrequest"));
+    if (by_reset) {
+      read.upstream.Reset();
+    } else {
+      read.upstream.Close();
+    }
+    ASSERT_TRUE(Arrives(read.client, "gone\n"));
+    EXPECT_EQ(log_.undelivered_bytes, 0) << by_reset;
+    read.client.Finish();
+    ASSERT_TRUE(harness_->AllGone());
+  }
 }
 
 TEST_P(FramedTest, DrainEndsClientsBetweenTwoExchangesOnly) {

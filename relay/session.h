@@ -69,6 +69,11 @@ struct Flow {
   uint32_t unsent_bytes = 0;  // dropped when the direction was abandoned (saturates)
 };
 
+// What the flow has taken and not yet given.
+inline int64_t HeldBytes(const Flow& flow) {
+  return flow.rest.size() + (flow.pipe != nullptr ? flow.pipe->held_bytes() : 0);
+}
+
 enum class SessionStage : uint8_t {
   kFree,        // the slot is not in use
   kConnecting,  // the worker connects to the upstream

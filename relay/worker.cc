@@ -60,7 +60,27 @@ int64_t Worker::WaitNanos() const {
                               associations_.NanosToNext(now_), mapped_ports_.NanosToNext(now_)}) {
     if (wait < 0 || (other >= 0 && other < wait)) wait = other;
   }
+  if (!each_second_.empty()) {
+    const int64_t second = std::max<int64_t>(0, next_second_ - now_);
+    if (wait < 0 || second < wait) wait = second;
+  }
   return wait;
+}
+
+void Worker::EachSecond(std::function<bool(Worker&)> task) {
+  if (each_second_.empty()) next_second_ = now_ + sys::kNanosPerSecond;
+  each_second_.push_back(std::move(task));
+}
+
+void Worker::RunEachSecond() {
+  if (each_second_.empty() || now_ < next_second_) return;
+  next_second_ = now_ + sys::kNanosPerSecond;
+  // A task may add another one.
+  std::vector<std::function<bool(Worker&)>> tasks = std::move(each_second_);
+  each_second_.clear();
+  for (std::function<bool(Worker&)>& task : tasks) {
+    if (task(*this)) each_second_.push_back(std::move(task));
+  }
 }
 
 void Worker::Turn() {
@@ -101,6 +121,7 @@ void Worker::Turn() {
   }
   engine_.SendDeferred();  // before the turn goes on to other work
   HandleMail();
+  RunEachSecond();
   if (resume_.load(std::memory_order_relaxed) && resume_.exchange(false)) acceptors_.Resume();
   engine_.RunReady();
   associations_.RunReady();

@@ -85,6 +85,8 @@ class Worker {
   void EndAll(EndCode code);
   // Ends the clients that are between two exchanges; sessions that come there later end then.
   void EndIdle();
+  // Runs `task` about once a second until it says false. For what need not be watched: a look at idle upstreams.
+  void EachSecond(std::function<bool(Worker&)> task);
   AcceptorSet& acceptors() { return acceptors_; }
   Engine& engine() { return engine_; }
   Associations& associations() { return associations_; }
@@ -118,6 +120,7 @@ class Worker {
   void Turn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
   void HandleMail() ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
   int64_t WaitNanos() const;
+  void RunEachSecond();
 
   // Constant after construction.
   const int index_;
@@ -140,6 +143,8 @@ class Worker {
   Associations associations_;
   MappedPorts mapped_ports_;
   std::vector<Message> mail_;
+  std::vector<std::function<bool(Worker&)>> each_second_;
+  sys::MonotonicNanos next_second_ = 0;  // of each_second_
   bool stopping_ = false;
 };
 

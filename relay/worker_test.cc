@@ -64,6 +64,22 @@ TEST_P(WorkerTest, TasksRunInTheirOrderOnTheWorkersThread) {
   EXPECT_NE(thread, std::this_thread::get_id());
 }
 
+TEST_P(WorkerTest, TaskOfEachSecondRunsUntilItSaysOtherwise) {
+  Start(1);
+  if (IsSkipped()) return;
+  std::atomic<int> runs{0}, others{0};
+  const sys::MonotonicNanos started = sys::Clock::System().Now();
+  RunOn(0, [&](Worker& worker) {
+    worker.EachSecond([&](Worker& worker) {
+      if (++runs == 1) worker.EachSecond([&](Worker&) { return ++others < 0; });
+      return runs < 2;
+    });
+  });
+  ASSERT_TRUE(Await([&] { return others == 1; }));
+  EXPECT_EQ(runs.load(), 2);
+  EXPECT_GE(sys::Clock::System().Now() - started, 2 * sys::kNanosPerSecond);
+}
+
 TEST_P(WorkerTest, StopDestroysWhatStillRuns) {
   const int descriptors = OpenDescriptors();
   Start(2);

@@ -65,6 +65,27 @@ absl::StatusOr<sys::SocketAddress> ParseAddressAndPort(absl::string_view text, u
       "IPV6 or [IPV6]:PORT");
 }
 
+absl::StatusOr<HostAndPort> ParseHostAndPort(absl::string_view text, uint16_t default_port) {
+  HostAndPort result{"", default_port};
+  absl::StatusOr<sys::SocketAddress> address = ParseAddressAndPort(text, default_port);
+  if (address.ok() && address->port() != 0 && !address->is_any()) {
+    return HostAndPort{address->IpText(), address->port()};
+  }
+  const size_t colon = text.rfind(':');
+  result.host = std::string(text.substr(0, colon));
+  if (colon != absl::string_view::npos) {
+    const auto port = ParseInteger(text.substr(colon + 1), 1, 65535);
+    if (!port) {
+      return absl::InvalidArgumentError("has no port behind its colon, ports are 1 to 65535, write HOST or HOST:PORT");
+    }
+    result.port = static_cast<uint16_t>(*port);
+  }
+  if (address.ok() || sys::SocketAddress::ParseIp(result.host, 0).ok() || !dns::ValidateHostName(result.host).ok()) {
+    return absl::InvalidArgumentError("names nobody, write HOST or HOST:PORT, with brackets around an IPv6 address");
+  }
+  return result;
+}
+
 absl::Status CheckHostName(absl::string_view text) {
   if (sys::SocketAddress::ParseIp(text, 0).ok()) {
     return absl::InvalidArgumentError("is an address, a host name belongs here");

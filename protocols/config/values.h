@@ -27,6 +27,14 @@ absl::StatusOr<sys::SocketAddress> ParseLocalAddress(absl::string_view text, boo
 // `IP[:PORT]`, `[IPv6]:PORT` or a bare IPv6.
 absl::StatusOr<sys::SocketAddress> ParseAddressAndPort(absl::string_view text, uint16_t default_port);
 
+// `HOST`, `HOST:PORT`, with brackets around an IPv6 address: whom something is for. The host without its brackets. The
+// error says what is wrong and what instead, without the word.
+struct HostAndPort {
+  std::string host;
+  uint16_t port = 0;
+};
+absl::StatusOr<HostAndPort> ParseHostAndPort(absl::string_view text, uint16_t default_port);
+
 // A name that the resolver takes (dns::ValidateHostName) and that is no address.
 absl::Status CheckHostName(absl::string_view text);
 

@@ -48,6 +48,23 @@ TEST(ValuesTest, AddressesWithPorts) {
 }
 
 // The rules are those of dns/host_name.h.
+TEST(ValuesTest, HostsWithPorts) {
+  const auto parsed = [](absl::string_view text) {
+    const absl::StatusOr<HostAndPort> result = ParseHostAndPort(text, 80);
+    return result.ok() ? absl::StrCat(result->host, " ", result->port) : "";
+  };
+  EXPECT_EQ(parsed("example.com"), "example.com 80");
+  EXPECT_EQ(parsed("example.com:8080"), "example.com 8080");
+  EXPECT_EQ(parsed("192.0.2.1"), "192.0.2.1 80");
+  EXPECT_EQ(parsed("192.0.2.1:81"), "192.0.2.1 81");
+  EXPECT_EQ(parsed("2001:db8::1"), "2001:db8::1 80");
+  EXPECT_EQ(parsed("[2001:db8::1]:8080"), "2001:db8::1 8080");
+  for (const char* bad : {"", ":80", "a:", "a:0", "a:65536", "a:80:", "http://a/", "a b", "0.0.0.0", "::", "[::1]:0",
+                          "1.2.3.4:0", "[a]", "a/b"}) {
+    EXPECT_EQ(parsed(bad), "") << bad;
+  }
+}
+
 TEST(ValuesTest, HostNames) {
   for (const char* good : {"a", "example.com", "example.com.", "xn--bcher-kva.example", "_x.example.com", "1.a"}) {
     EXPECT_TRUE(CheckHostName(good).ok()) << good;

@@ -121,8 +121,13 @@ std::string ToBytes(const Answer& answer) {
       absl::StrCat("<!DOCTYPE html><html><head><title>", title, "</title></head><body><h1>", title, "</h1><p>");
   AppendEscaped(answer.text, page);
   page.append("</p></body></html>\n");
-  std::string bytes = absl::StrCat("HTTP/1.1 ", title, "\r\nContent-Type: text/html\r\nContent-Length: ", page.size(),
-                                   "\r\nConnection: close\r\n");
+  std::string bytes =
+      absl::StrCat("HTTP/1.1 ", title, "\r\nContent-Type: text/html\r\nContent-Length: ", page.size(), "\r\n");
+  if (!answer.keep_alive) {
+    bytes.append("Connection: close\r\n");
+  } else if (answer.client_minor_version == 0) {
+    bytes.append("Connection: keep-alive\r\n");
+  }
   if (answer.error[0] != '\0') absl::StrAppend(&bytes, "Proxy-Status: sluice; error=", answer.error, "\r\n");
   absl::StrAppend(&bytes, answer.more_fields, "\r\n");
   if (!answer.head_only) bytes.append(page);

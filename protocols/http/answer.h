@@ -9,16 +9,18 @@
 
 namespace sluice::http {
 
-// An answer of the proxy itself, after which the connection is closed.
+// An answer of the proxy itself, after which the connection is closed unless it says otherwise.
 struct Answer {
   int status = 500;
   std::string text;         // what failed, in plain words, without credentials
   const char* error = "";   // the error type of Proxy-Status (RFC 9209 section 2.3); empty: the field is left out
   std::string more_fields;  // whole lines
   bool head_only = false;   // the answer to a HEAD
+  bool keep_alive = false;  // the client may ask again
+  int client_minor_version = 1;
 };
 
-// The bytes: a short HTML page with Content-Length, Connection: close, and Proxy-Status. Whatever is in `text` is shown
+// The bytes: a short HTML page with Content-Length, Connection, and Proxy-Status. Whatever is in `text` is shown
 // as text.
 //
 // These are pure. Thread-safe.

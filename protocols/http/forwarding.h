@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "protocols/http/authority.h"
 #include "protocols/http/request_head.h"
 #include "protocols/http/response_head.h"
 #include "protocols/service/snapshot.h"
@@ -15,10 +16,13 @@ namespace sluice::http {
 // What origins are told of the client.
 using Disclosure = service::ClientDisclosure;
 
-// How heads are passed on by one service.
+// How heads are read and passed on by one service.
 struct ForwardingPolicy {
   Disclosure disclosure = Disclosure::kForwarded;
-  std::string own_name;  // "HOSTNAME:PORT": `by` of Forwarded, the pseudonym in Via
+  std::string own_name;           // "HOSTNAME:PORT": `by` of Forwarded, the pseudonym in Via
+  Authority default_target = {};  // whom requests are for that name nobody; without a host: they are refused
+
+  const Authority* fallback() const { return default_target.host.empty() ? nullptr : &default_target; }
 };
 
 // Writes the head for the origin: the request line in origin form with HTTP/1.1, Host from the target, the client's

@@ -2,9 +2,8 @@
 
 #include <unistd.h>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 
 namespace sluice::http {
@@ -20,74 +19,44 @@ std::string HostName() {
   return std::string(authority.host);
 }
 
-bool HasBasicCredentials(const RequestHead& request) {
-  for (const Field& field : request.fields) {
-    if (field.name.size() != 19 || !IsNamed(field, "proxy-authorization")) continue;
-    if (!absl::StartsWithIgnoreCase(field.value, "basic ")) return false;
-    std::string decoded;
-    const absl::string_view encoded = absl::StripLeadingAsciiWhitespace(field.value.substr(6));
-    return absl::Base64Unescape(encoded, &decoded) && decoded.find(':') != std::string::npos;
-  }
-  return false;
-}
-
-HttpService::Verdict Refusal(int status, const char* error, std::string text, accounting::ResultCode result) {
-  HttpService::Verdict verdict;
-  verdict.answer.status = status;
-  verdict.answer.error = error;
-  verdict.answer.text = std::move(text);
-  verdict.result = result;
-  return verdict;
-}
-
-// RFC 9110 section 9.3.8: whoever a TRACE ends at gives it back. Without the fields that it came with, which may be
-// somebody's secrets.
-HttpService::Verdict EndsHere(const RequestHead& request) {
-  HttpService::Verdict verdict;
-  verdict.answer.status = 200;
-  verdict.answer.text = request.method == Method::kTrace
-                            ? "TRACE ended at this proxy, as Max-Forwards asked."
-                            : "This is a proxy; OPTIONS ended here, as Max-Forwards asked.";
-  verdict.result = result::kAnsweredByProxy;
-  return verdict;
+ForwardingPolicy PolicyOf(const service::ServiceContext& context) {
+  const service::HttpOptions& options = context.options->http;
+  ForwardingPolicy policy;
+  policy.disclosure = options.disclosure;
+  policy.own_name = absl::StrCat(HostName(), ":", context.port);
+  policy.default_target.host = options.default_host;
+  policy.default_target.port = options.default_port;
+  policy.default_target.ipv6 = options.default_host.find(':') != std::string::npos;
+  return policy;
 }
 
 }  // namespace
 
-HttpService::HttpService(std::shared_ptr<const service::ServiceContext> context) : context_(std::move(context)) {
-  policy_.disclosure = options().http.disclosure;
-  policy_.own_name = absl::StrCat(HostName(), ":", context_->port);
+HttpService::HttpService(std::shared_ptr<const service::ServiceContext> context)
+    : context_(std::move(context)), policy_(PolicyOf(*context_)), gate_(context_.get(), policy_.own_name) {
   exchange_options_ = options().relay;
   exchange_options_.idle_nanos = options().timeouts.connection_short;
 }
 
-IdleUpstreams* HttpService::IdleOf(const relay::Worker& worker) const {
-  if (!options().http.keep_upstreams || worker.index() >= kMostWorkers) return nullptr;
-  std::unique_ptr<IdleUpstreams>& idle = idle_[static_cast<size_t>(worker.index())];
-  if (idle == nullptr) idle = std::make_unique<IdleUpstreams>();
-  return idle.get();
+std::optional<IdleUpstreams::Upstream> HttpService::TakeIdle(const relay::Worker& worker,
+                                                             const std::string& route) const {
+  if (worker.index() >= kMostWorkers) return std::nullopt;
+  const std::unique_ptr<OfWorker>& own = of_worker_[static_cast<size_t>(worker.index())];
+  if (own == nullptr) return std::nullopt;
+  return own->idle.Take(route, worker.now());
 }
 
-HttpService::Verdict HttpService::Examine(const RequestHead& request) const {
-  if (options().credentials == service::ClientCredentials::kRequired && !HasBasicCredentials(request)) {
-    Verdict verdict = Refusal(407, "http_request_denied", "This proxy asks for a name and a password.",
-                              accounting::result::kUserRequired);
-    verdict.answer.more_fields = "Proxy-Authenticate: Basic realm=\"proxy\", charset=\"UTF-8\"\r\n";
-    return verdict;
-  }
-  if (HasPassedHere(request, policy_.own_name)) {
-    return Refusal(508, "proxy_loop_detected", "The request has passed this proxy before.", accounting::result::kLoop);
-  }
-  if (request.max_forwards == 0) return EndsHere(request);
-  if (request.form == TargetForm::kAbsolute && request.scheme == Scheme::kFtp) {
-    return Refusal(501, "http_request_error", "ftp URLs are not served by this proxy.",
-                   accounting::result::kNotImplemented);
-  }
-  return {};
-}
-
-std::string RouteOf(const Authority& authority) {
-  return absl::AsciiStrToLower(absl::StrCat(authority.host, ":", authority.port));
+void HttpService::PutIdle(relay::Worker& worker, std::string route, IdleUpstreams::Upstream upstream) const {
+  if (!options().http.keep_upstreams || worker.index() >= kMostWorkers) return;
+  std::unique_ptr<OfWorker>& own = of_worker_[static_cast<size_t>(worker.index())];
+  if (own == nullptr) own = std::make_unique<OfWorker>();
+  own->idle.Put(std::move(route), std::move(upstream), worker.now());
+  if (std::exchange(own->swept, true)) return;
+  // A service that nobody uses any more takes its upstreams with it.
+  worker.EachSecond([service = weak_from_this(), own = own.get()](relay::Worker& worker) {
+    const std::shared_ptr<const HttpService> alive = service.lock();
+    return alive != nullptr && (own->swept = own->idle.Sweep(worker.now()));
+  });
 }
 
 }  // namespace sluice::http

@@ -3,13 +3,12 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 
-#include "protocols/http/answer.h"
 #include "protocols/http/forwarding.h"
+#include "protocols/http/gate.h"
 #include "protocols/http/idle_upstreams.h"
-#include "protocols/http/request_head.h"
-#include "protocols/http/result.h"
 #include "protocols/service/service_context.h"
 #include "relay/relay_options.h"
 #include "relay/worker.h"
@@ -20,7 +19,7 @@ namespace sluice::http {
 // alive that they refer to.
 //
 // Thread-safe but where a method says otherwise.
-class HttpService {
+class HttpService : public std::enable_shared_from_this<HttpService> {
  public:
   explicit HttpService(std::shared_ptr<const service::ServiceContext> context);
 
@@ -28,32 +27,29 @@ class HttpService {
   const std::shared_ptr<const service::ServiceContext>& shared_context() const { return context_; }
   const service::ServiceOptions& options() const { return *context_->options; }
   const ForwardingPolicy& policy() const { return policy_; }
+  const Gate& gate() const { return gate_; }
   // Of exchanges: idle for CONNECTION_SHORT. Tunnels have options().relay.
   const relay::RelayOptions& exchange_options() const { return exchange_options_; }
 
-  // The idle upstreams of this worker; null: none are kept. Worker only.
-  IdleUpstreams* IdleOf(const relay::Worker& worker) const;
-
-  // What is wrong with a request that is well-formed: it is not proxied, it went in a circle, it ends here, or it lacks
-  // the credentials that -u2 insists on. ok() when nothing is.
-  struct Verdict {
-    Answer answer;
-    accounting::ResultCode result;
-    bool ok() const { return result.ok(); }
-  };
-  Verdict Examine(const RequestHead& request) const;
+  // An upstream that waits on this worker, and one that is to wait there. Worker only.
+  std::optional<IdleUpstreams::Upstream> TakeIdle(const relay::Worker& worker, const std::string& route) const;
+  void PutIdle(relay::Worker& worker, std::string route, IdleUpstreams::Upstream upstream) const;
 
  private:
   static constexpr int kMostWorkers = 256;  // those beyond keep no upstreams
 
+  // Of one worker, and touched by it alone.
+  struct OfWorker {
+    IdleUpstreams idle;
+    bool swept = false;  // once a second, as long as there are any
+  };
+
   const std::shared_ptr<const service::ServiceContext> context_;
   ForwardingPolicy policy_;
+  Gate gate_;
   relay::RelayOptions exchange_options_;
-  mutable std::array<std::unique_ptr<IdleUpstreams>, kMostWorkers> idle_;  // each its worker's alone
+  mutable std::array<std::unique_ptr<OfWorker>, kMostWorkers> of_worker_;
 };
-
-// What two requests must have in common to use one connection: "host:port", the host in lower case.
-std::string RouteOf(const Authority& authority);
 
 }  // namespace sluice::http
 

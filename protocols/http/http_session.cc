@@ -5,10 +5,10 @@
 #include <cerrno>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "protocols/http/request_reader.h"
 #include "protocols/http/result.h"
+#include "protocols/http/route.h"
 #include "protocols/http/tunnel.h"
 #include "sys/thread/clock.h"
 
@@ -25,8 +25,8 @@ void AddPath(relay::DataPath& path, relay::DataPath way) {
 }  // namespace
 
 HttpSession::HttpSession(std::shared_ptr<const HttpService> service, const sys::SocketAddress& client,
-                         const Authority& route)
-    : KeepaliveFramer(&service->policy()), service_(std::move(service)), route_(RouteOf(route)) {
+                         std::string route)
+    : KeepaliveFramer(&service->policy()), service_(std::move(service)), route_(std::move(route)) {
   record_.client = client;
   record_.service = "PROXY";
   record_.service_port = service_->context().port;
@@ -48,11 +48,8 @@ void HttpSession::RefuseWith(const Answer& answer, accounting::ResultCode result
 }
 
 bool HttpSession::Serves(const RequestHead& request) const {
-  if (request.method == Method::kConnect || request.scheme != Scheme::kHttp) return false;
-  const absl::string_view route = route_;
-  const size_t colon = route.rfind(':');
-  return absl::EqualsIgnoreCase(route.substr(0, colon), request.authority.host) &&
-         route.substr(colon + 1) == absl::AlphaNum(request.authority.port).Piece() && service_->Examine(request).ok();
+  return request.method != Method::kConnect && request.scheme == Scheme::kHttp && LeadsTo(route_, request.authority) &&
+         service_->gate().OfRequest(request).ok();
 }
 
 uint32_t HttpSession::Random() {
@@ -182,8 +179,7 @@ bool HttpSession::UpstreamIsReusable() const {
 }
 
 void HttpSession::OnUpstreamFree(relay::Worker* worker, sys::UniqueFd upstream) {
-  IdleUpstreams* idle = worker == nullptr ? nullptr : service_->IdleOf(*worker);
-  if (idle != nullptr) idle->Put(route_, {std::move(upstream), record_.upstream}, worker->now());
+  if (worker != nullptr) service_->PutIdle(*worker, route_, {std::move(upstream), record_.upstream});
 }
 
 void HttpSession::OnReturned(relay::Worker* worker, relay::Returned returned) {

@@ -21,7 +21,7 @@ namespace sluice::http {
 // Worker only, but before the hand-off the handshake thread's.
 class HttpSession final : public Exchange, public KeepaliveFramer {
  public:
-  HttpSession(std::shared_ptr<const HttpService> service, const sys::SocketAddress& client, const Authority& route);
+  HttpSession(std::shared_ptr<const HttpService> service, const sys::SocketAddress& client, std::string route);
 
   // The upstream is one that is connected already.
   void UseUpstream(const sys::SocketAddress& upstream);
@@ -41,6 +41,7 @@ class HttpSession final : public Exchange, public KeepaliveFramer {
   // relay::Framer.
   Next OnRaw(int direction, int64_t bytes) override;
   int64_t QuietNanos() const override { return service_->options().timeouts.string_long; }
+  int64_t WaitNanos() const override { return AwaitsContinue() ? service_->options().timeouts.byte_long : 0; }
   bool UpstreamIsReusable() const override;
   const relay::RelayOptions* TunnelOptions() const override { return &service_->options().relay; }
   void OnUpstreamFree(relay::Worker* worker, sys::UniqueFd upstream) override;

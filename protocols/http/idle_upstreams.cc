@@ -1,5 +1,6 @@
 #include "protocols/http/idle_upstreams.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -21,6 +22,17 @@ void IdleUpstreams::Expire(sys::MonotonicNanos now) {
   const auto fresh =
       std::find_if(idle_.begin(), idle_.end(), [&](const Idle& idle) { return now - idle.since < kMostNanos; });
   idle_.erase(idle_.begin(), fresh);
+}
+
+bool IdleUpstreams::Sweep(sys::MonotonicNanos now) {
+  Expire(now);
+  pollfd watched[kMost];
+  for (size_t i = 0; i < idle_.size(); ++i) watched[i] = {idle_[i].upstream.fd.get(), POLLIN | POLLRDHUP, 0};
+  if (idle_.empty() || poll(watched, idle_.size(), 0) <= 0) return !idle_.empty();
+  for (size_t i = idle_.size(); i-- > 0;) {
+    if (watched[i].revents != 0) idle_.erase(idle_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return !idle_.empty();
 }
 
 void IdleUpstreams::Put(std::string route, Upstream upstream, sys::MonotonicNanos now) {

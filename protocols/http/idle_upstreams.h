@@ -13,10 +13,11 @@
 namespace sluice::http {
 
 // Connections to origins that have answered in full and wait for the next request, of one service on one worker. In no
-// loop: what has become of one is looked at when it is taken, and a connection that has ended or on which anything
-// arrived meanwhile (nobody asked for it, so it is the answer to nothing) is closed and the next one tried.
+// loop: what has become of one is looked at when it is taken, and of all of them in Sweep(), which is to be called
+// about once a second. A connection that has ended, or on which anything arrived meanwhile (nobody asked for it, so it
+// is the answer to nothing), is closed.
 //
-// Bounded; the oldest gives way. Expired ones are closed by Expire() and whenever others come and go.
+// Bounded; the oldest gives way.
 //
 // Worker only; no call blocks.
 class IdleUpstreams {
@@ -28,14 +29,15 @@ class IdleUpstreams {
 
   static constexpr int kMost = 64;
   static constexpr int kMostOfOneRoute = 16;
-  // Servers in use close theirs after 5 (node), 60 or 75 s (nginx); what they have closed is found when it is taken.
+  // Servers in use close theirs after 5 (node), 60 or 75 s (nginx).
   static constexpr int64_t kMostNanos = 30 * sys::kNanosPerSecond;
 
   // `route`: what two requests must have in common to use one connection.
   void Put(std::string route, Upstream upstream, sys::MonotonicNanos now);
   // The one of this route that was put last.
   std::optional<Upstream> Take(const std::string& route, sys::MonotonicNanos now);
-  void Expire(sys::MonotonicNanos now);
+  // Closes what has ended or is too old; one system call for all. False: none is left.
+  bool Sweep(sys::MonotonicNanos now);
 
   int size() const { return static_cast<int>(idle_.size()); }
 
@@ -45,6 +47,8 @@ class IdleUpstreams {
     Upstream upstream;
     sys::MonotonicNanos since = 0;
   };
+  void Expire(sys::MonotonicNanos now);
+
   std::vector<Idle> idle_;  // oldest first
 };
 

@@ -43,6 +43,7 @@ std::string KeepaliveFramer::Begin(const RequestHead& request, absl::string_view
   reused_ = reused;
   std::string head = Start(request, raw);
   held_ = std::move(behind);
+  sent_bytes_ = static_cast<int64_t>(head.size());
   return head;
 }
 
@@ -53,12 +54,14 @@ std::string KeepaliveFramer::Start(const RequestHead& request, absl::string_view
   asks_upgrade_ = !request.upgrade.empty();
   request_body_ = Body(request.body, request.body_bytes, /*write_chunks=*/true);
   request_ = request_body_.over() ? Request::kDone : Request::kBody;
-  answering_ = false;
+  awaits_continue_ = request.expects_continue && client_minor_ > 0 && request_ == Request::kBody;
+  answering_ = told_to_continue_ = false;
+  informational_ = 0;
   upstream_ok_ = false;
   pinned_ = pinned_ || AuthenticatesConnection(request);
   request_bytes_ = static_cast<int64_t>(raw.size());
-  response_bytes_ = 0;
-  if (reused_ && request.body == BodyKind::kNone && IsIdempotent(request.method)) retry_.assign(raw.data(), raw.size());
+  response_bytes_ = sent_bytes_ = 0;
+  if (reused_ && raw.size() <= kMostRetryBytes) retry_.assign(raw.data(), raw.size());
   OnRequest(request);
   std::string head;
   AppendRequestHead(request, *policy_, ClientAddress(), policy_->disclosure == Disclosure::kRandom ? Random() : 0,
@@ -76,6 +79,9 @@ int64_t KeepaliveFramer::RawBytes(int direction) const {
 relay::Framer::Next KeepaliveFramer::OnRaw(int direction, int64_t bytes) {
   if (direction == kUp) {
     request_bytes_ += bytes;
+    sent_bytes_ += bytes;
+    ForgetRetry();  // nobody has seen them
+    awaits_continue_ = false;
     if (request_body_.OnRaw(bytes) == Body::State::kOver) request_ = Request::kDone;
     return Next::kGoOn;
   }
@@ -99,7 +105,9 @@ relay::Framer::Step KeepaliveFramer::OnRequestBytes(absl::string_view bytes, std
     bytes = held;
   }
   Step step;
+  const size_t before = out.size();
   if (request_ != Request::kHead || TakeRequestHead(bytes, step, out)) TakeRequestBody(bytes, !from_held, step, out);
+  sent_bytes_ += static_cast<int64_t>(out.size() - before + step.pass_bytes);
   if (from_held) step.taken = given;
   return step;
 }
@@ -112,7 +120,7 @@ bool KeepaliveFramer::TakeRequestHead(absl::string_view bytes, Step& step, std::
   bool serves = scanner.Scan(bytes) == HeadScanner::State::kWhole;
   if (serves) {
     head = bytes.substr(scanner.leading_bytes(), scanner.end() - scanner.leading_bytes());
-    serves = ParseRequestHead(head, request).ok() && Serves(request);
+    serves = ParseRequestHead(head, request, policy_->fallback()).ok() && Serves(request);
   }
   if (!serves) {
     held_.assign(bytes.data(), bytes.size());
@@ -131,6 +139,8 @@ void KeepaliveFramer::TakeRequestBody(absl::string_view bytes, bool may_pass, St
   if (request_ == Request::kBody && step.taken < bytes.size()) {
     const Body::State state = request_body_.Take(bytes, may_pass, step, out);
     request_bytes_ += static_cast<int64_t>(step.taken - begin);
+    awaits_continue_ = false;
+    KeepForRetry(bytes.substr(begin, step.taken - begin));
     if (state == Body::State::kBad) {
       step.next = Refuse(Outcome::kBadRequest, "a malformed chunked body", 0);
       return;
@@ -152,7 +162,7 @@ relay::Framer::Step KeepaliveFramer::OnResponseBytes(absl::string_view bytes, st
     step.next = Next::kReturn;
     return step;
   }
-  retry_.clear();
+  ForgetRetry();
   while (!answering_ && step.next == Next::kGoOn && step.taken < bytes.size()) TakeResponseHead(bytes, step, out);
   if (!answering_ || step.next != Next::kGoOn) return step;
   const size_t begin = step.taken;
@@ -211,7 +221,13 @@ void KeepaliveFramer::UseResponseHead(absl::string_view head, Step& step, std::s
     return;
   }
   if (response.informational()) {
-    if (client_minor_ > 0) AppendResponseHead(response, {client_minor_, true, false}, out);
+    if (++informational_ > kMostInformational) {
+      step.next = Refuse(Outcome::kBadAnswer, "no end of 1xx answers", 0);
+      return;
+    }
+    const bool told = response.status == 100 && told_to_continue_;
+    if (client_minor_ > 0 && !told) AppendResponseHead(response, {client_minor_, true, false}, out);
+    if (response.status == 100) awaits_continue_ = false;
     return;
   }
   BeginAnswer(response, out);
@@ -230,16 +246,20 @@ void KeepaliveFramer::BeginAnswer(const ResponseHead& response, std::string& out
   upstream_keeps_ = response.keep_alive;
   pinned_ = pinned_ || response.pins;
   response_body_ = Body(response.body, response.body_bytes, form.chunked);
+  hid_body_ = response.body == BodyKind::kNone;
   answering_ = true;
+  awaits_continue_ = false;
   AppendResponseHead(response, form, out);
 }
 
 relay::Framer::Next KeepaliveFramer::EndExchange(bool trailing) {
   upstream_ok_ = upstream_keeps_ && !trailing && request_ == Request::kDone;
+  // An origin that sends a body all the same is not to have it taken for the next answer: a request that is there
+  // already goes elsewhere, one that comes later finds those bytes before it.
+  if (hid_body_ && !held_.empty()) upstream_ok_ = false;
   OnOver(Outcome::kWhole, "", 0);
   request_ = Request::kHead;
   answering_ = false;
-  retry_.clear();
   if (!client_keeps_) return Next::kClose;
   return upstream_ok_ ? Next::kGoOn : Next::kReturn;
 }
@@ -252,6 +272,7 @@ relay::Framer::Next KeepaliveFramer::Refuse(Outcome outcome, const char* what, i
   request_ = Request::kHead;
   partial_.reset();
   held_.clear();
+  ForgetRetry();
   if (std::exchange(answering_, false)) return Next::kAbort;
   answer_ = std::move(answer);
   return Next::kClose;
@@ -263,11 +284,32 @@ relay::Framer::Next KeepaliveFramer::SendAgain() {
   request_ = Request::kHead;
   wants_fresh_ = true;
   held_.insert(0, retry_);
-  retry_.clear();
+  ForgetRetry();
   return Next::kReturn;
 }
 
-relay::Framer::Next KeepaliveFramer::OnEnd(int direction, int error) {
+void KeepaliveFramer::KeepForRetry(absl::string_view bytes) {
+  if (retry_.empty() || bytes.empty()) return;
+  if (retry_.size() + bytes.size() > kMostRetryBytes) return ForgetRetry();
+  retry_.append(bytes.data(), bytes.size());
+}
+
+// The memory of a short one is kept for the next; idle connections are many.
+void KeepaliveFramer::ForgetRetry() {
+  if (retry_.capacity() > 512) {
+    std::string().swap(retry_);
+  } else {
+    retry_.clear();
+  }
+}
+
+std::string KeepaliveFramer::OnWaited() {
+  awaits_continue_ = false;
+  told_to_continue_ = true;
+  return "HTTP/1.1 100 Continue\r\n\r\n";
+}
+
+relay::Framer::Next KeepaliveFramer::OnEnd(int direction, int error, int64_t undelivered_bytes) {
   if (direction == kUp) {
     if (Quiet()) return Next::kClose;
     upstream_ok_ = false;
@@ -288,7 +330,7 @@ relay::Framer::Next KeepaliveFramer::OnEnd(int direction, int error) {
     return request_ == Request::kBody ? Refuse(Outcome::kClientSlow, "the request did not go on", 0)
                                       : Refuse(Outcome::kTimeout, "the origin did not answer in time", error);
   }
-  if (!retry_.empty()) return SendAgain();
+  if (!retry_.empty() && (IsIdempotent(method_) || undelivered_bytes >= sent_bytes_)) return SendAgain();
   if (partial_ != nullptr) return Refuse(Outcome::kBadAnswer, "an answer that ends in its head", error);
   return Refuse(Outcome::kNoAnswer, "the origin closed the connection without an answer", error);
 }

@@ -38,11 +38,16 @@ class KeepaliveFramer : public relay::Framer {
 
   // The first request, which the handshake has read: gives its head for the upstream, which has not been sent. `raw` is
   // the head as it came, `behind` what was read behind it. `reused`: the upstream has served others, so that its end in
-  // place of an answer means only that it was too late.
+  // place of an answer may mean only that it was too late. The request is then sent again, if that does no harm: when
+  // its method is one that may be repeated (RFC 9110 section 9.2.2), or none of its bytes has arrived.
   std::string Begin(const RequestHead& request, absl::string_view raw, std::string behind, bool reused);
 
   Step OnBytes(int direction, absl::string_view bytes, std::string& out) override;
-  Next OnEnd(int direction, int error) override;
+  Next OnEnd(int direction, int error, int64_t undelivered_bytes) override;
+  bool HeadInPart() const override { return partial_ != nullptr; }
+  // Of OnWaited(): a client that asked by Expect has not been told to go on, nor has it by itself.
+  bool AwaitsContinue() const { return awaits_continue_; }
+  std::string OnWaited() override;
   int64_t RawBytes(int direction) const override;
   Next OnRaw(int direction, int64_t bytes) override;
   bool Wants(int direction) const override;
@@ -51,6 +56,10 @@ class KeepaliveFramer : public relay::Framer {
   std::string TakeAnswer() override { return std::move(answer_); }
   bool Quiet() const override { return request_ == Request::kHead; }
   bool UpstreamIsReusable() const override { return upstream_ok_ && !pinned_; }
+
+  // What is kept of a request that may have to be sent again. Forms and calls of programs fit; an upload that is longer
+  // should not begin on an upstream that may be about to end.
+  static constexpr size_t kMostRetryBytes = 16 * 1024;
 
   // The request that is held was sent once already, on a connection that turned out to be too old: it gets a fresh one.
   bool wants_fresh_upstream() const { return wants_fresh_; }
@@ -100,21 +109,31 @@ class KeepaliveFramer : public relay::Framer {
   Next Refuse(Outcome outcome, const char* what, int error);
   Next EndExchange(bool trailing);
   Next SendAgain();
+  void KeepForRetry(absl::string_view bytes);
+  void ForgetRetry();
+
+  // More than these before one answer are a way to keep a connection busy for ever.
+  static constexpr int kMostInformational = 100;
 
   const ForwardingPolicy* const policy_;
   std::string held_;    // of the client: behind the request that runs, or a request for somebody else
   std::string answer_;  // in place of what the upstream did not say
-  std::string retry_;   // the head that may be sent again; empty when it may not
+  std::string retry_;   // the request, as far as it has come; empty when it cannot be sent again
   std::unique_ptr<PartialHead> partial_;
   Body request_body_, response_body_;
   int64_t request_bytes_ = 0;   // of this exchange
   int64_t response_bytes_ = 0;  // likewise
+  int64_t sent_bytes_ = 0;      // to the upstream, of this exchange
   Method method_ = Method::kOther;
   Request request_ = Request::kHead;
   uint8_t client_minor_ = 1;
-  bool answering_ = false;  // the final answer's head has gone to the client
+  uint8_t informational_ = 0;  // answers of 1xx so far
+  bool answering_ = false;     // the final answer's head has gone to the client
   bool client_keeps_ = false;
   bool asks_upgrade_ = false;
+  bool awaits_continue_ = false;
+  bool told_to_continue_ = false;  // by us
+  bool hid_body_ = false;          // the answer has no body though its fields may speak of one
   bool upstream_keeps_ = false;
   bool upstream_ok_ = false;  // between exchanges: it may serve another one
   bool pinned_ = false;       // connection-bound authentication: it serves nobody else

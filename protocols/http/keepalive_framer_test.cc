@@ -1,5 +1,6 @@
 #include "protocols/http/keepalive_framer.h"
 
+#include <cerrno>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "protocols/http/testing/conversation.h"
+#include "protocols/http/testing/recording_framer.h"
 
 namespace sluice::http {
 namespace {
@@ -137,6 +139,151 @@ TEST(KeepaliveFramer, RequestsForOthersLeaveTheSession) {
     EXPECT_EQ(heard.client, Ok("one")) << next;
     EXPECT_TRUE(heard.refused) << next;
   }
+}
+
+// One step after the other.
+class StepsTest : public ::testing::Test {
+ protected:
+  using Next = relay::Framer::Next;
+  static constexpr int kUp = 0, kDown = 1;
+
+  // The first request, as the handshake has read it; gives what goes to the upstream.
+  std::string Begin(const std::string& head, const std::string& behind, bool reused) {
+    RequestHead request;
+    EXPECT_TRUE(ParseRequestHead(head, request).ok()) << head;
+    return framer_.Begin(request, head, behind, reused);
+  }
+  Next Show(int direction, const std::string& bytes, std::string& out) {
+    const relay::Framer::Step step = framer_.OnBytes(direction, bytes, out);
+    out.append(bytes, step.pass_begin, step.pass_bytes);
+    return step.next;
+  }
+
+  const ForwardingPolicy policy_{service::ClientDisclosure::kNothing, "p:1"};
+  std::vector<std::string> over_;
+  RecordingFramer framer_{&policy_, &over_};
+};
+
+std::string Post(const std::string& body) {
+  return absl::StrCat("POST http://o/ HTTP/1.1\r\nHost: o\r\nContent-Length: ", body.size(), "\r\n\r\n");
+}
+
+TEST_F(StepsTest, WhatMayBeRepeatedIsSentAgainWithItsBody) {
+  const std::string head = "PUT http://o/ HTTP/1.1\r\nHost: o\r\nContent-Length: 4\r\n\r\n";
+  Begin(head, "", /*reused=*/true);
+  std::string out;
+  Show(kUp, "body", out);
+  EXPECT_EQ(framer_.OnEnd(kDown, ECONNRESET, 0), Next::kReturn);
+  EXPECT_TRUE(framer_.wants_fresh_upstream());
+  EXPECT_EQ(framer_.TakeHeld(), head + "body");
+  EXPECT_THAT(over_, ElementsAre("again"));
+}
+
+TEST_F(StepsTest, WhatMayNotBeRepeatedIsSentAgainOnlyIfNoneOfItHasArrived) {
+  for (const int64_t missing : {0, 1, 2}) {
+    std::vector<std::string> over;
+    RecordingFramer framer(&policy_, &over);
+    RequestHead request;
+    const std::string head = Post("ab");
+    ASSERT_TRUE(ParseRequestHead(head, request).ok());
+    int64_t sent = static_cast<int64_t>(framer.Begin(request, head, "ab", /*reused=*/true).size());
+    ASSERT_TRUE(framer.HoldsInput());
+    std::string out;
+    framer.OnBytes(kUp, absl::string_view(), out);
+    EXPECT_EQ(out, "ab");
+    sent += 2;
+    const Next next = framer.OnEnd(kDown, 0, sent - missing);
+    EXPECT_EQ(next == Next::kReturn, missing == 0) << missing;
+    EXPECT_EQ(framer.TakeHeld(), missing == 0 ? head + "ab" : "") << missing;
+    EXPECT_EQ(framer.TakeAnswer(), missing == 0 ? "" : "<no answer>");
+  }
+}
+
+TEST_F(StepsTest, OnAFreshUpstreamNothingIsSentAgain) {
+  const int64_t sent = static_cast<int64_t>(Begin(Get("/"), "", /*reused=*/false).size());
+  EXPECT_EQ(framer_.OnEnd(kDown, 0, sent), Next::kClose);
+  EXPECT_EQ(framer_.TakeAnswer(), "<no answer>");
+}
+
+TEST_F(StepsTest, ALongUploadAndOneWithAnAnswerAreNotSentAgain) {
+  const std::string body(KeepaliveFramer::kMostRetryBytes, 'x');
+  Begin(Post(body), body, /*reused=*/true);
+  std::string out;
+  framer_.OnBytes(kUp, absl::string_view(), out);
+  EXPECT_EQ(framer_.OnEnd(kDown, 0, 1 << 20), Next::kClose);
+
+  RecordingFramer other(&policy_, &over_);
+  RequestHead request;
+  const std::string head = Get("/");
+  ASSERT_TRUE(ParseRequestHead(head, request).ok());
+  other.Begin(request, head, "", /*reused=*/true);
+  other.OnBytes(kDown, "HTTP/1.1 100 Continue\r\n\r\n", out);
+  EXPECT_EQ(other.OnEnd(kDown, 0, 1 << 20), Next::kClose);
+}
+
+TEST_F(StepsTest, AClientThatWaitsIsToldToContinueOnce) {
+  const std::string head = "POST http://o/ HTTP/1.1\r\nHost: o\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
+  EXPECT_THAT(Begin(head, "", false), HasSubstr("Expect: 100-continue"));
+  EXPECT_TRUE(framer_.AwaitsContinue());
+  EXPECT_EQ(framer_.OnWaited(), "HTTP/1.1 100 Continue\r\n\r\n");
+  EXPECT_FALSE(framer_.AwaitsContinue());
+  std::string out;
+  Show(kUp, "ab", out);
+  std::string answer;
+  Show(kDown, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\n\r\n" + Ok("x"), answer);
+  EXPECT_EQ(answer, "HTTP/1.1 103 Early\r\n\r\n" + Ok("x"));
+}
+
+TEST_F(StepsTest, AClientThatGoesOnByItselfOrIsAnsweredAwaitsNothing) {
+  const std::string head = "POST http://o/ HTTP/1.1\r\nHost: o\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
+  for (const bool answered : {true, false}) {
+    std::vector<std::string> over;
+    RecordingFramer framer(&policy_, &over);
+    RequestHead request;
+    ASSERT_TRUE(ParseRequestHead(head, request).ok());
+    framer.Begin(request, head, "", false);
+    std::string out;
+    if (answered) {
+      framer.OnBytes(kDown, "HTTP/1.1 417 No\r\nContent-Length: 10\r\n\r\nx", out);
+      EXPECT_THAT(out, HasSubstr("Connection: close"));
+    } else {
+      framer.OnBytes(kUp, "ab", out);
+    }
+    EXPECT_FALSE(framer.AwaitsContinue()) << answered;
+  }
+  RequestHead old;
+  const std::string head10 = "POST http://o/ HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
+  ASSERT_TRUE(ParseRequestHead(head10, old).ok());
+  framer_.Begin(old, head10, "", false);
+  EXPECT_FALSE(framer_.AwaitsContinue());
+}
+
+TEST_F(StepsTest, InformationalAnswersHaveAnEnd) {
+  Begin(Get("/"), "", false);
+  std::string hint = "HTTP/1.1 103 Early\r\n\r\n", out;
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(Show(kDown, hint, out), Next::kGoOn);
+  EXPECT_EQ(Show(kDown, hint, out), Next::kClose);
+  EXPECT_EQ(framer_.TakeAnswer(), "<bad answer>");
+}
+
+TEST_F(StepsTest, AHeadInPartIsSaidToBe) {
+  Begin(Get("/"), "", false);
+  std::string out;
+  EXPECT_FALSE(framer_.HeadInPart());
+  Show(kDown, "HTTP/1.1 2", out);
+  EXPECT_TRUE(framer_.HeadInPart());
+  Show(kDown, "00 OK\r\nContent-Length: 1\r\n\r\n", out);
+  EXPECT_FALSE(framer_.HeadInPart());
+}
+
+TEST_F(StepsTest, ARequestThatWaitsBehindAHeadGoesElsewhere) {
+  // The origin sends a body all the same, a moment later.
+  const std::string head = "HEAD http://o/ HTTP/1.1\r\nHost: o\r\n\r\n";
+  Begin(head, Get("/next"), false);
+  std::string out;
+  EXPECT_EQ(Show(kDown, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", out), Next::kReturn);
+  EXPECT_FALSE(framer_.UpstreamIsReusable());
+  EXPECT_EQ(framer_.TakeHeld(), Get("/next"));
 }
 
 }  // namespace

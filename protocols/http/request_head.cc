@@ -114,25 +114,28 @@ HeadError ParseRequestLine(absl::string_view line, RequestHead& request) {
   return ParseTarget(request);
 }
 
-HeadError ApplyHost(const Field* host, RequestHead& request) {
+HeadError ApplyHost(const Field* host, const Authority* fallback, RequestHead& request) {
+  const bool has_target = request.form == TargetForm::kAbsolute || request.form == TargetForm::kAuthority;
   if (host == nullptr) {
     const bool needed = request.minor_version == 1 && request.form != TargetForm::kAuthority;
     if (needed) return {400, "no Host field"};
-    if (request.form == TargetForm::kOrigin || request.form == TargetForm::kAsterisk) {
-      return {400, "neither a URL nor a Host field says where to"};
-    }
+    if (!has_target && fallback == nullptr) return {400, "neither a URL nor a Host field says where to"};
+    if (!has_target) request.authority = *fallback;
     return {};
   }
   Authority authority;
-  const bool has_target = request.form == TargetForm::kAbsolute || request.form == TargetForm::kAuthority;
   if (has_target && host->value.empty()) return {};
+  if (host->value.empty() && fallback != nullptr) {
+    request.authority = *fallback;
+    return {};
+  }
   if (!ParseAuthority(host->value, 80, authority)) return {400, "a Host field that is no host"};
   if (!has_target) request.authority = authority;
   return {};
 }
 
 // The fields that say how this connection goes on.
-HeadError ReadFields(RequestHead& request) {
+HeadError ReadFields(const Authority* fallback, RequestHead& request) {
   const Field* host = nullptr;
   bool close = false, keep = false, names_upgrade = false;
   absl::string_view upgrade;
@@ -182,12 +185,12 @@ HeadError ReadFields(RequestHead& request) {
   const bool may_upgrade = names_upgrade && request.body == BodyKind::kNone && request.minor_version == 1 &&
                            !absl::StartsWithIgnoreCase(upgrade, "h2");
   if (may_upgrade) request.upgrade = upgrade;
-  return ApplyHost(host, request);
+  return ApplyHost(host, fallback, request);
 }
 
 }  // namespace
 
-HeadError ParseRequestHead(absl::string_view head, RequestHead& result) {
+HeadError ParseRequestHead(absl::string_view head, RequestHead& result, const Authority* fallback) {
   absl::string_view lines;
   const absl::string_view start = SplitStartLine(head, lines);
   if (HeadError error = ParseRequestLine(start, result); !error.ok()) return error;
@@ -202,7 +205,7 @@ HeadError ParseRequestHead(absl::string_view head, RequestHead& result) {
   }
   const bool without_body = result.method == Method::kConnect || result.method == Method::kTrace;
   if (without_body && (length.chunked || length.bytes > 0)) return {400, "a method that has no body with a body"};
-  return ReadFields(result);
+  return ReadFields(fallback, result);
 }
 
 std::string RedactedTarget(const RequestHead& request) {
@@ -214,6 +217,18 @@ std::string RedactedTarget(const RequestHead& request) {
   const size_t at = authority.rfind('@');
   if (at == absl::string_view::npos) return std::string(target);
   return absl::StrCat(target.substr(0, begin), target.substr(begin + at + 1));
+}
+
+std::string RedactedLine(absl::string_view bytes) {
+  constexpr size_t kMostBytes = 256;
+  while (!bytes.empty() && (bytes.front() == '\r' || bytes.front() == '\n')) bytes.remove_prefix(1);
+  absl::string_view line = bytes.substr(0, bytes.find_first_of("\r\n"));
+  const size_t at = line.rfind('@');
+  const size_t slashes = line.find("//");
+  if (at == absl::string_view::npos) return std::string(line.substr(0, kMostBytes));
+  // It may be what goes before a host, and then what is behind the scheme is nobody's business.
+  const size_t kept = slashes < at ? slashes + 2 : 0;
+  return absl::StrCat(line.substr(0, kept), line.substr(at + 1)).substr(0, kMostBytes);
 }
 
 }  // namespace sluice::http

@@ -47,11 +47,20 @@ struct RequestHead {
 // error: see head.h, message_length.h, authority.h, and for the rest the comments at each check. Host must be there
 // once (HTTP/1.1, but for CONNECT, where many clients leave it out) and be a host.
 //
-// Pure; the views in `result` lie in `head`. Thread-safe.
-HeadError ParseRequestHead(absl::string_view head, RequestHead& result);
+// `fallback` (may be null): whom a request is for that names nobody, with a path for its target and no Host field
+// (HTTP/1.0), or an empty one.
+//
+// Pure; the views in `result` lie in `head`, but those of a fallback where it lies. Thread-safe.
+HeadError ParseRequestHead(absl::string_view head, RequestHead& result, const Authority* fallback = nullptr);
 
 // The target without the userinfo of its URL, which may be a password.
 std::string RedactedTarget(const RequestHead& request);
+
+// What came in place of a request, for the log: its first line as far as it goes, at most 256 bytes, without anything
+// that may be the userinfo of a URL.
+//
+// Pure. Thread-safe.
+std::string RedactedLine(absl::string_view bytes);
 
 }  // namespace sluice::http
 

@@ -1,6 +1,7 @@
 #include "protocols/http/serve.h"
 
-#include <algorithm>
+#include <sys/socket.h>
+
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -12,10 +13,11 @@
 #include "protocols/http/exchange.h"
 #include "protocols/http/http_session.h"
 #include "protocols/http/request_head.h"
+#include "protocols/http/request_reader.h"
 #include "protocols/http/result.h"
+#include "protocols/http/route.h"
 #include "protocols/http/tunnel.h"
 #include "protocols/service/handshake_pool.h"
-#include "protocols/service/self_loops.h"
 #include "relay/handoff.h"
 #include "sys/thread/clock.h"
 
@@ -46,13 +48,7 @@ struct Pending {
   uint16_t port = 0;
 };
 
-bool LeadsToUs(const sys::SocketAddress& target, const service::ServiceContext& context, int client) {
-  if (context.own_proxies != nullptr && service::ReachesAny(target, *context.own_proxies)) return true;
-  // Where this client came in, if that is another address than the one that is listened on (a redirected port).
-  return target.port() == context.port && sys::SocketAddress::OfSocket(client) == target;
-}
-
-relay::Handoff WithAddresses(dns::Result result, Pending pending, const service::ServiceContext& context) {
+relay::Handoff WithAddresses(dns::Result result, Pending pending, const HttpService& service) {
   Exchange& exchange = *pending.exchange;
   if (!result.ok()) {
     const int error = result.outcome == dns::Outcome::kTimeout ? ETIMEDOUT : 0;
@@ -61,35 +57,32 @@ relay::Handoff WithAddresses(dns::Result result, Pending pending, const service:
     return std::move(pending.handoff);
   }
   for (sys::SocketAddress& address : result.addresses) address.set_port(pending.port);
-  const auto ours = std::find_if(result.addresses.begin(), result.addresses.end(), [&](const sys::SocketAddress& a) {
-    return LeadsToUs(a, context, pending.handoff.client.get());
-  });
-  if (ours != result.addresses.end()) {
-    exchange.record().upstream = *ours;
-    Answer answer;
-    answer.status = 508;
-    answer.error = "proxy_loop_detected";
-    answer.text = absl::StrCat(pending.host, " port ", pending.port, " is this proxy itself.");
-    exchange.RefuseWith(answer, accounting::result::kLoop, Phase::kConnect, ELOOP);
+  sys::SocketAddress target;
+  const Gate::Verdict verdict =
+      service.gate().OfAddresses(pending.host, result.addresses, pending.handoff.client.get(), target);
+  if (!verdict.ok()) {
+    exchange.record().upstream = target;
+    exchange.RefuseWith(verdict.answer, verdict.result, Phase::kConnect, verdict.answer.status == 508 ? ELOOP : EACCES);
     return std::move(pending.handoff);
   }
   pending.handoff.plan.candidates = std::move(result.addresses);
   return std::move(pending.handoff);
 }
 
-void ResolveOnThread(relay::Worker& worker, std::shared_ptr<const service::ServiceContext> context, dns::Query query,
+void ResolveOnThread(relay::Worker& worker, std::shared_ptr<const HttpService> service, dns::Query query,
                      Pending pending) {
   // Shared by the two ends that the task can have.
   auto shared = std::make_shared<Pending>(std::move(pending));
-  service::HandshakePool* const pool = context->handshakes;
+  const service::Timeouts& timeouts = service->options().timeouts;
+  service::HandshakePool* const pool = service->context().handshakes;
   service::HandshakePool::Task task;
   task.destination = absl::StrCat(query.name, ":", shared->port);
   task.client_address = shared->exchange->record().client.IpText();
-  task.deadline = sys::Clock::System().Now() + context->options->timeouts.connect;
-  task.run = [shared, context, &worker, query = std::move(query)] {
-    dns::Result result =
-        context->resolver->ResolveBlocking(query, sys::Clock::System().Now() + context->options->timeouts.dns);
-    worker.Post(WithAddresses(std::move(result), std::move(*shared), *context));
+  task.deadline = sys::Clock::System().Now() + timeouts.connect;
+  task.run = [shared, service, &worker, query = std::move(query)] {
+    dns::Result result = service->context().resolver->ResolveBlocking(
+        query, sys::Clock::System().Now() + service->options().timeouts.dns);
+    worker.Post(WithAddresses(std::move(result), std::move(*shared), *service));
   };
   task.shed = [shared, &worker] {
     Answer answer;
@@ -102,16 +95,16 @@ void ResolveOnThread(relay::Worker& worker, std::shared_ptr<const service::Servi
   pool->Submit(std::move(task));
 }
 
-void Connect(relay::Worker& worker, const HttpService& service, Pending pending) {
+void Connect(relay::Worker& worker, const std::shared_ptr<const HttpService>& service, Pending pending) {
   worker.role().AssertHeld();
   dns::Query query;
   query.name = pending.host;
-  query.family = FamilyOf(service.options().family);
-  std::optional<dns::Result> known = service.context().resolver->TryCache(query);
+  query.family = FamilyOf(service->options().family);
+  std::optional<dns::Result> known = service->context().resolver->TryCache(query);
   if (!known.has_value()) {
-    return ResolveOnThread(worker, service.shared_context(), std::move(query), std::move(pending));
+    return ResolveOnThread(worker, service, std::move(query), std::move(pending));
   }
-  worker.Adopt(WithAddresses(*std::move(known), std::move(pending), service.context()));
+  worker.Adopt(WithAddresses(*std::move(known), std::move(pending), *service));
 }
 
 relay::Handoff HandoffOf(RequestArrival& arrival, const HttpService& service) {
@@ -127,46 +120,74 @@ void NoteInternal(const HttpService& service, int client, accounting::TrafficRec
   if (service.context().log_addresses) record.Addresses().internal = sys::SocketAddress::OfSocket(client);
 }
 
-void Refuse(relay::Worker& worker, const HttpService& service, RequestArrival arrival, const RequestHead* request,
-            Answer answer, accounting::ResultCode result) {
+// The answer, and then the end: a session without an upstream.
+void AnswerAndEnd(relay::Worker& worker, const HttpService& service, RequestArrival arrival,
+                  std::unique_ptr<Tunnel> tunnel) {
   worker.role().AssertHeld();
-  auto tunnel = std::make_unique<Tunnel>(service.shared_context(), arrival.address);
-  NoteInternal(service, arrival.client.get(), tunnel->record());
-  if (request != nullptr) {
-    NoteRequest(*request, tunnel->record());
-    answer.head_only = request->method == Method::kHead;
-  }
-  tunnel->RefuseWith(answer, result, Phase::kHandshake, 0);
   relay::Handoff handoff = HandoffOf(arrival, service);
   handoff.options = &service.options().relay;
   handoff.observer = std::move(tunnel);
   worker.Adopt(std::move(handoff));
 }
 
-void OpenTunnel(relay::Worker& worker, const HttpService& service, RequestArrival arrival, const RequestHead& request,
-                size_t end) {
-  auto tunnel = std::make_unique<Tunnel>(service.shared_context(), arrival.address);
-  NoteInternal(service, arrival.client.get(), tunnel->record());
+// The answer, and the client may ask again. Not where it has sent more than this request: that is for sessions, which
+// take one request after the other in their turns.
+void AnswerAndGoOn(relay::Worker& worker, const std::shared_ptr<const HttpService>& service, RequestArrival arrival,
+                   std::unique_ptr<Tunnel> tunnel, std::string answer) {
+  const ssize_t sent = send(arrival.client.get(), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent != static_cast<ssize_t>(answer.size())) {  // there is no room for it now
+    tunnel->StillSay(answer.substr(sent > 0 ? static_cast<size_t>(sent) : 0));
+    return AnswerAndEnd(worker, *service, std::move(arrival), std::move(tunnel));
+  }
+  tunnel->WasTold();
+  // In the next turn: a client that sends one such request after the other has one of them served in each.
+  auto client = std::make_shared<ReturningClient>(
+      ReturningClient{std::move(arrival.client), std::move(arrival.address), std::move(arrival.admission), "", false});
+  worker.Run([service, client](relay::Worker& worker) { ServeAgain(worker, service, std::move(*client)); });
+}
+
+void Refuse(relay::Worker& worker, const std::shared_ptr<const HttpService>& service, RequestArrival arrival,
+            const RequestHead& request, size_t end, Answer answer, accounting::ResultCode result) {
+  auto tunnel = std::make_unique<Tunnel>(service->shared_context(), arrival.address);
+  NoteInternal(*service, arrival.client.get(), tunnel->record());
   NoteRequest(request, tunnel->record());
-  Pending pending{HandoffOf(arrival, service), tunnel.get(), std::string(request.authority.host),
+  answer.head_only = request.method == Method::kHead;
+  answer.client_minor_version = request.minor_version;
+  answer.keep_alive = request.keep_alive && request.body == BodyKind::kNone && request.method != Method::kConnect &&
+                      arrival.bytes.size() == end;
+  tunnel->RefuseWith(answer, result, Phase::kHandshake, 0);
+  if (answer.keep_alive) return AnswerAndGoOn(worker, service, std::move(arrival), std::move(tunnel), ToBytes(answer));
+  AnswerAndEnd(worker, *service, std::move(arrival), std::move(tunnel));
+}
+
+void OpenTunnel(relay::Worker& worker, const std::shared_ptr<const HttpService>& service, RequestArrival arrival,
+                const RequestHead& request, size_t end) {
+  auto tunnel = std::make_unique<Tunnel>(service->shared_context(), arrival.address);
+  NoteInternal(*service, arrival.client.get(), tunnel->record());
+  NoteRequest(request, tunnel->record());
+  Pending pending{HandoffOf(arrival, *service), tunnel.get(), std::string(request.authority.host),
                   request.authority.port};
-  pending.handoff.options = &service.options().relay;
+  pending.handoff.options = &service->options().relay;
   pending.handoff.from_client = arrival.bytes.substr(end);
   pending.handoff.observer = std::move(tunnel);
   Connect(worker, service, std::move(pending));
 }
 
+// A request that could not be sent again in full gets no upstream that may be about to end.
+bool MayBeginOnIdle(const RequestHead& request, size_t head_bytes) {
+  const int64_t most = static_cast<int64_t>(KeepaliveFramer::kMostRetryBytes) - static_cast<int64_t>(head_bytes);
+  return most >= 0 &&
+         (request.body == BodyKind::kNone || (request.body == BodyKind::kLength && request.body_bytes <= most));
+}
+
 void BeginExchange(relay::Worker& worker, const std::shared_ptr<const HttpService>& service, RequestArrival arrival,
                    const RequestHead& request, size_t begin, size_t end) {
   worker.role().AssertHeld();
-  auto session = std::make_unique<HttpSession>(service, arrival.address, request.authority);
+  const std::string route = RouteOf(request.authority, /*way=*/"");
+  auto session = std::make_unique<HttpSession>(service, arrival.address, route);
   NoteInternal(*service, arrival.client.get(), session->record());
-  IdleUpstreams* const idle = arrival.fresh_upstream ? nullptr : service->IdleOf(worker);
   std::optional<IdleUpstreams::Upstream> upstream;
-  // A request that may not be sent twice gets no upstream that may be about to end.
-  if (idle != nullptr && request.body == BodyKind::kNone && request.method != Method::kPost) {
-    upstream = idle->Take(RouteOf(request.authority), worker.now());
-  }
+  if (!arrival.fresh_upstream && MayBeginOnIdle(request, end - begin)) upstream = service->TakeIdle(worker, route);
   const absl::string_view raw = absl::string_view(arrival.bytes).substr(begin, end - begin);
   Pending pending{HandoffOf(arrival, *service), session.get(), std::string(request.authority.host),
                   request.authority.port};
@@ -180,7 +201,7 @@ void BeginExchange(relay::Worker& worker, const std::shared_ptr<const HttpServic
     return worker.Adopt(std::move(pending.handoff));
   }
   pending.handoff.observer = std::move(session);
-  Connect(worker, *service, std::move(pending));
+  Connect(worker, service, std::move(pending));
 }
 
 }  // namespace
@@ -191,8 +212,11 @@ void RefuseHead(relay::Worker& worker, const HttpService& service, RequestArriva
   answer.error = "http_request_error";
   answer.text = absl::StrCat("The request was refused: ", error.what, ".");
   const bool long_head = error.status == 414 || error.status == 431;
-  Refuse(worker, service, std::move(arrival), nullptr, std::move(answer),
-         long_head ? result::kHeadTooLong : result::kBadRequest);
+  auto tunnel = std::make_unique<Tunnel>(service.shared_context(), arrival.address);
+  NoteInternal(service, arrival.client.get(), tunnel->record());
+  tunnel->record().text = RedactedLine(arrival.bytes);
+  tunnel->RefuseWith(answer, long_head ? result::kHeadTooLong : result::kBadRequest, Phase::kHandshake, 0);
+  AnswerAndEnd(worker, service, std::move(arrival), std::move(tunnel));
 }
 
 void Serve(relay::Worker& worker, const std::shared_ptr<const HttpService>& service, RequestArrival arrival,
@@ -200,14 +224,14 @@ void Serve(relay::Worker& worker, const std::shared_ptr<const HttpService>& serv
   // The views of the request lie in a string of its own: `arrival` is on its way to the session.
   const std::string head = arrival.bytes.substr(begin, end - begin);
   RequestHead request;
-  if (const HeadError error = ParseRequestHead(head, request); !error.ok()) {
+  if (const HeadError error = ParseRequestHead(head, request, service->policy().fallback()); !error.ok()) {
     return RefuseHead(worker, *service, std::move(arrival), error);
   }
-  HttpService::Verdict verdict = service->Examine(request);
+  Gate::Verdict verdict = service->gate().OfRequest(request);
   if (!verdict.ok()) {
-    return Refuse(worker, *service, std::move(arrival), &request, std::move(verdict.answer), verdict.result);
+    return Refuse(worker, service, std::move(arrival), request, end, std::move(verdict.answer), verdict.result);
   }
-  if (request.method == Method::kConnect) return OpenTunnel(worker, *service, std::move(arrival), request, end);
+  if (request.method == Method::kConnect) return OpenTunnel(worker, service, std::move(arrival), request, end);
   BeginExchange(worker, service, std::move(arrival), request, begin, end);
 }
 

@@ -23,6 +23,9 @@ class Tunnel final : public Exchange {
 
   accounting::TrafficRecord& record() override { return base_.record(); }
   void RefuseWith(const Answer& answer, accounting::ResultCode result, accounting::Phase phase, int error) override;
+  // After RefuseWith: the client has been given all of the answer and needs no session, or all but these bytes.
+  void WasTold() { base_.Refuse(refusal_->result, refusal_->phase, refusal_->error); }
+  void StillSay(std::string rest) { refusal_->answer = std::move(rest); }
   // Ends it without a word: the client is closed by whoever owns it.
   void Drop(accounting::ResultCode result, int error) { base_.Refuse(result, accounting::Phase::kHandshake, error); }
 

@@ -99,6 +99,9 @@ enum class ClientDisclosure : uint8_t {
 struct HttpOptions {
   ClientDisclosure disclosure = ClientDisclosure::kForwarded;
   bool keep_upstreams = true;  // -k0: a connection to an origin serves one client, and is closed with it
+  // -h: whom requests are for that name nobody (a path, and no Host field or an empty one). Empty: they are refused.
+  std::string default_host;  // an IPv6 address without brackets
+  uint16_t default_port = 80;
 };
 
 // One service command with every setting that was in force on its line. Immutable once loaded.

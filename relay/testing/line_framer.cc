@@ -19,7 +19,7 @@ Framer::Step LineFramer::OnRequest(absl::string_view bytes, std::string& out) {
   Step step;
   if (request_ == Request::kBody && held_.empty()) {
     step.pass_bytes = step.taken = static_cast<size_t>(std::min<int64_t>(left_[kUp], bytes.size()));
-    OnRaw(kUp, static_cast<int64_t>(step.taken));
+    step.next = OnRaw(kUp, static_cast<int64_t>(step.taken));
     return step;
   }
   held_.append(bytes.data(), bytes.size());
@@ -28,12 +28,14 @@ Framer::Step LineFramer::OnRequest(absl::string_view bytes, std::string& out) {
   if (request_ != Request::kHead || end == std::string::npos) return step;
   out.append("U").append(held_, 0, end + 1);
   left_[kUp] = std::atoll(held_.c_str());
+  waits_ = end > 0 && held_[end - 1] == 'W';
+  ends_up_ = end > 0 && held_[end - 1] == 'E';
   held_.erase(0, end + 1);
   request_ = Request::kBody;
   const size_t body = static_cast<size_t>(std::min<int64_t>(left_[kUp], held_.size()));
   out.append(held_, 0, body);
   held_.erase(0, body);
-  OnRaw(kUp, static_cast<int64_t>(body));
+  step.next = OnRaw(kUp, static_cast<int64_t>(body));
   return step;
 }
 
@@ -80,10 +82,11 @@ Framer::Step LineFramer::OnAnswer(absl::string_view bytes, std::string& out) {
 
 Framer::Next LineFramer::OnRaw(int direction, int64_t bytes) {
   left_[direction] -= bytes;
+  if (direction == kUp && bytes > 0) waits_ = false;
   if (left_[direction] > 0) return Next::kGoOn;
   if (direction == kDown) return EndExchange();
   request_ = Request::kDone;
-  return Next::kGoOn;
+  return ends_up_ ? Next::kEndUp : Next::kGoOn;
 }
 
 Framer::Next LineFramer::EndExchange() {
@@ -92,10 +95,11 @@ Framer::Next LineFramer::EndExchange() {
   return after_;
 }
 
-Framer::Next LineFramer::OnEnd(int direction, int error) {
+Framer::Next LineFramer::OnEnd(int direction, int error, int64_t undelivered_bytes) {
   if (direction == kUp) return Quiet() ? Next::kClose : Next::kAbort;
   upstream_ok_ = false;
   if (Quiet()) return Next::kReturn;
+  log_->undelivered_bytes = undelivered_bytes;
   if (answering_) return Next::kAbort;
   answer_ = error == ETIMEDOUT ? "late\n" : "gone\n";
   request_ = Request::kHead;

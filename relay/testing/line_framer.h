@@ -11,19 +11,29 @@ namespace sluice::relay::testing {
 
 // The least protocol that needs a framer: a message is a line with the number of bytes that follow. A request's line
 // goes on with "U" before it, an answer's with "D"; bodies go as they are. Behind the number an answer may say how
-// the session goes on after it: C kClose, R kReturn, A kAbort, T kTunnel.
+// the session goes on after it: C kClose, R kReturn, A kAbort, T kTunnel. Behind that of a request: W, the client waits
+// for a word before it sends the body; E, nothing more goes to the upstream (kEndUp).
 class LineFramer final : public Framer {
  public:
   // What became of the descriptors that left the session.
   struct Log {
+    int64_t undelivered_bytes = -1;  // as of the last end of the upstream in an exchange
     std::vector<sys::UniqueFd> freed;
     std::vector<Returned> returned;
   };
 
-  LineFramer(Log* log, const RelayOptions* tunnel) : log_(log), tunnel_(tunnel) {}
+  // `begun`: the handshake has read a request already.
+  LineFramer(Log* log, const RelayOptions* tunnel, bool begun = false)
+      : log_(log), tunnel_(tunnel), request_(begun ? Request::kDone : Request::kHead) {}
 
   Step OnBytes(int direction, absl::string_view bytes, std::string& out) override;
-  Next OnEnd(int direction, int error) override;
+  Next OnEnd(int direction, int error, int64_t undelivered_bytes) override;
+  bool HeadInPart() const override { return !partial_.empty(); }
+  int64_t WaitNanos() const override { return waits_ ? 2 * sys::kNanosPerSecond : 0; }
+  std::string OnWaited() override {
+    waits_ = false;
+    return "go on\n";
+  }
   int64_t RawBytes(int direction) const override { return left_[direction]; }
   Next OnRaw(int direction, int64_t bytes) override;
   bool Wants(int direction) const override { return direction != 0 || request_ != Request::kDone; }
@@ -46,9 +56,11 @@ class LineFramer final : public Framer {
 
   Log* const log_;
   const RelayOptions* const tunnel_;
-  Request request_ = Request::kHead;
+  Request request_;
   bool answering_ = false;
   bool upstream_ok_ = true;
+  bool waits_ = false;
+  bool ends_up_ = false;
   Next after_ = Next::kGoOn;
   int64_t left_[2] = {0, 0};
   std::string held_;

@@ -37,6 +37,7 @@ TestSession& SessionHarness::Start(const StartArgs& args, const RelayOptions* op
   SetBuffers(upstream.dialed.get(), args);
   session.client = Peer(std::move(client.dialed));
   session.upstream = Peer(std::move(upstream.accepted));
+  if (args.upstream_has_left) session.upstream.Close();
   Handoff handoff;
   handoff.client = std::move(client.accepted);
   handoff.upstream = std::move(upstream.dialed);

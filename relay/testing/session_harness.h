@@ -71,6 +71,7 @@ struct StartArgs {
   std::string from_upstream = {};
   int send_buffer_bytes = 0;  // SO_SNDBUF of both of the relay's sockets; 0 = the system's
   int receive_buffer_bytes = 0;
+  bool upstream_has_left = false;                   // its far end was closed before the session began
   std::function<void(SessionLimits&)> limits = {};  // fills them in; nothing: there are none
 };
 

@@ -1,8 +1,10 @@
 #include "sys/net/socket_options.h"
 
 #include <linux/if.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -177,6 +179,11 @@ int PendingSocketError(int fd) {
   int error = 0;
   socklen_t length = sizeof error;
   return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
+
+uint32_t UnacknowledgedBytes(int fd) {
+  int bytes = 0;
+  return ioctl(fd, SIOCOUTQ, &bytes) == 0 ? static_cast<uint32_t>(bytes) : 0;
 }
 
 }  // namespace sluice::sys

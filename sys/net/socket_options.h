@@ -78,6 +78,10 @@ absl::Status BindToDevice(int fd, const std::string& device);
 // SO_ERROR, which is cleared by asking: a positive errno, 0 when there is none.
 int PendingSocketError(int fd);
 
+// Of a TCP socket: bytes that were sent and that the other side's kernel has not acknowledged (SIOCOUTQ); 0 where that
+// cannot be known. Counts on after a reset, whose own acknowledgement the kernel does not look at.
+uint32_t UnacknowledgedBytes(int fd);
+
 }  // namespace sluice::sys
 
 #endif  // SLUICE_SYS_NET_SOCKET_OPTIONS_H_

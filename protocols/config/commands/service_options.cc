@@ -252,6 +252,14 @@ absl::Status ReadKeepUpstreams(CommandContext&, absl::string_view value, Service
   return absl::OkStatus();
 }
 
+absl::Status ReadDefaultTarget(CommandContext&, absl::string_view value, ServiceDraft& draft) {
+  absl::StatusOr<HostAndPort> target = ParseHostAndPort(value, 80);
+  if (!target.ok()) return target.status();
+  draft.options.http.default_host = target->host;
+  draft.options.http.default_port = target->port;
+  return absl::OkStatus();
+}
+
 absl::Status ReadUdpPolicy(CommandContext&, absl::string_view value, ServiceDraft& draft) {
   const auto level = value.empty() ? std::optional<int64_t>(0) : ParseInteger(value, 0, 3);
   if (!level) {
@@ -342,7 +350,7 @@ constexpr Option kOptions[] = {
     {"-a", "-a", ReadDisclosure, "is an option of proxy, nothing else looks into requests, take it away", kProxy},
     {"-k", "-k", ReadKeepUpstreams,
      "is an option of proxy, nothing else serves clients over one upstream, take it away", kProxy},
-    {"-h", "", nullptr, "is an option of proxy and tlspr and not built yet, it would have no effect, take it away"},
+    {"-h", "-h", ReadDefaultTarget, "is an option of proxy, whose clients may name no target, take it away", kProxy},
     {"-P", "", nullptr, "is an option of tlspr, nothing else lacks a port, take it away"},
     {"-x", "", nullptr, "is an option of the mail proxies, nothing else offers STARTTLS, take it away"},
     {"-X", "", nullptr, "is an option of tlspr, nothing else speaks for a mail server, use tlspr for it"},

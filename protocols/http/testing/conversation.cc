@@ -4,42 +4,14 @@
 #include <memory>
 #include <utility>
 
-#include "protocols/http/keepalive_framer.h"
+#include "protocols/http/testing/recording_framer.h"
 #include "protocols/service/snapshot.h"
-#include "sys/net/socket_address.h"
 
 namespace sluice::http {
 namespace {
 
 using Next = relay::Framer::Next;
 constexpr int kUp = 0, kDown = 1;
-
-class Recorder final : public KeepaliveFramer {
- public:
-  Recorder(const ForwardingPolicy* policy, std::vector<std::string>* over) : KeepaliveFramer(policy), over_(over) {}
-
-  int64_t QuietNanos() const override { return 1; }
-  const relay::RelayOptions* TunnelOptions() const override { return nullptr; }
-  void OnUpstreamFree(relay::Worker*, sys::UniqueFd) override {}
-  void OnReturned(relay::Worker*, relay::Returned) override {}
-
- private:
-  bool Serves(const RequestHead& request) const override {
-    return request.method != Method::kConnect && request.authority.host == "o";
-  }
-  const sys::SocketAddress& ClientAddress() const override { return client_; }
-  uint32_t Random() override { return 7; }
-  void OnRequest(const RequestHead&) override {}
-  std::string OnOver(Outcome outcome, const char*, int) override {
-    static constexpr const char* kNames[] = {"whole",       "no answer", "timeout",     "client slow", "bad answer",
-                                             "bad request", "cut",       "client gone", "again"};
-    over_->push_back(kNames[static_cast<int>(outcome)]);
-    return std::string("<") + kNames[static_cast<int>(outcome)] + ">";
-  }
-
-  const sys::SocketAddress client_ = sys::SocketAddress::Ipv4(0x7f000001, 1);
-  std::vector<std::string>* const over_;
-};
 
 class Player {
  public:
@@ -66,7 +38,7 @@ class Player {
     }
     if (!framer_->Quiet() && !upstream_.empty()) return Show(kDown, upstream_, upstream_piece_);
     const int direction = framer_->Quiet() ? kUp : kDown;
-    GoOn(direction, framer_->OnEnd(direction, 0));
+    GoOn(direction, framer_->OnEnd(direction, 0, 0));
     return true;
   }
 
@@ -88,7 +60,7 @@ class Player {
       heard_.refused = true;
       return false;
     }
-    framer_ = std::make_unique<Recorder>(&policy_, &heard_.over);
+    framer_ = std::make_unique<RecordingFramer>(&policy_, &heard_.over);
     heard_.upstream += framer_->Begin(request, text, held_.substr(head.size()), /*reused=*/false);
     held_.clear();
     return true;
@@ -126,6 +98,7 @@ class Player {
   void GoOn(int, Next next) {
     switch (next) {
       case Next::kGoOn:
+      case Next::kEndUp:  // the keepalive framer never says it
         return;
       case Next::kTunnel:
         heard_.tunnel = ended_ = true;
@@ -153,7 +126,7 @@ class Player {
   size_t answering_ = static_cast<size_t>(-1);  // the answer that upstream_ is the rest of
   absl::string_view upstream_;
   const size_t client_piece_, upstream_piece_;
-  std::unique_ptr<Recorder> framer_;
+  std::unique_ptr<RecordingFramer> framer_;
   std::string held_;
   Heard heard_;
   bool ended_ = false;
