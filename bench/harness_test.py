@@ -211,22 +211,29 @@ class GoalsTest(unittest.TestCase):
         known = load_adapters()
         for goal in goals.GOALS:
             self.assertIn(goal.scenario, SCENARIOS)
-            self.assertIn(goal.subject, known)
-            self.assertIn(goal.reference, [*known, "", goals.BEST])
+            self.assertIn(goal.reference, [*known, "", goals.BEST, goals.OTHER])
             self.assertIn(goal.column, [*table.FIELDS, "", goals.TAIL])
 
     def test_the_best_peer_is_neither_sluice_nor_a_floor(self):
         rows = [row(p, n, c) for n in range(3) for p, c in (("nginx", 9e-6), ("haproxy", 10e-6), ("floor-relay", 5e-6), ("sluice-epoll", 6e-6))]
         known = {**KNOWN, "sluice-epoll": {**KNOWN["sluice-epoll"], "sluice": True}}
-        goal = goals.Goal("", "relay-ka-1k", "sluice-epoll", goals.BEST, 1.0)
-        (middle, _, pairs), reference = goals.measured(rows, known, goal)
-        self.assertEqual((reference, pairs), ("nginx", 3))
+        goal = goals.Goal("", "relay-ka-1k", goals.BEST, 1.0)
+        self.assertEqual(goals.best_peer(rows, known, goal.scenario), "nginx")
+        middle, _, pairs = goals.measured(rows, known, goal, "sluice-epoll")
+        self.assertEqual(pairs, 3)
         self.assertAlmostEqual(middle, 6 / 9)
 
     def test_the_tail(self):
         rows = [row("sluice-epoll", n, 1e-6) for n in range(3)]
-        goal = goals.Goal("", "relay-ka-1k", "sluice-epoll", "", 3, goals.TAIL)
-        self.assertEqual(goals.measured(rows, KNOWN, goal), ((2.0, (2.0, 2.0), 3), "-"))
+        goal = goals.Goal("", "relay-ka-1k", "", 3, goals.TAIL)
+        self.assertEqual(goals.measured(rows, KNOWN, goal, "sluice-epoll"), (2.0, (2.0, 2.0), 3))
+
+    def test_the_table(self):
+        known = {**KNOWN, "sluice-uring": {"splices": True, "floor": False, "sluice": True}}
+        rows = [row(p, n, c) for n in range(10) for p, c in (("haproxy", 10e-6), ("sluice-uring", 7e-6))]
+        rows = [{**each, "scenario": "http-ka-1k"} for each in rows]
+        text = goals.table(rows, known)
+        self.assertIn("| 1 KB kept-alive HTTP: 1.25 times haproxy's | http-ka-1k | haproxy | 0.8 | 0.70 [0.70, 0.70] | met | - | not measured |", text)
 
 
 class CpusTest(unittest.TestCase):
@@ -284,7 +291,7 @@ class AdapterTest(unittest.TestCase):
             if not each.program:
                 continue
             with self.subTest(each.name, kind=kind), tempfile.TemporaryDirectory() as folder:
-                target = Target(kind, "10.0.1.1", 8000, "10.0.2.1", "10.0.2.2", 7001, folder, "/usr/bin/program", 64)
+                target = Target(kind, "10.0.1.1", 8000, "10.0.2.1", "10.0.2.2", 7001, "/cert.pem", folder, "/usr/bin/program", 64)
                 argv = each.command(target)
                 self.assertIn("/usr/bin/program", argv)
                 text = " ".join(argv)
@@ -293,6 +300,7 @@ class AdapterTest(unittest.TestCase):
                         text += file.read()
                 fixed = each.program != "sluice" and "3proxy" not in each.name and "sluice" not in each.program
                 asked = kind in ("connect", "socks") or (kind == "http" and (not fixed or each.name in ("squid", "tinyproxy")))
+                self.assertEqual("/cert.pem" in text, kind == "tls-term")
                 for part in ("10.0.1.1", "8000") if asked else ("10.0.1.1", "8000", "10.0.2.2", "7001"):
                     self.assertIn(part, text)
 

@@ -21,12 +21,12 @@ sys.path.insert(0, HERE)
 
 from harness import procfs, processes, table  # noqa: E402
 
-RUN = os.path.join(HERE, "run")
+RUN, REPORT = os.path.join(HERE, "run"), os.path.join(HERE, "report")
 # Binaries lie at DIR/bench/load/loadtool and so on.
 BINARIES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[1]))))
 PROXIES = ["floor-relay", "floor-splice", "sluice-epoll", "none"]
 RELAYED = ["relay-stream1", "relay-stream16-down", "relay-ka-1k", "relay-ka-2k-50k-2000", "relay-close-1k", "relay-idle"]
-FORWARDED = ["http-ka-1k", "http-close-1k", "connect-ka-1k", "connect-stream1-down", "socks-ka-1k", "socks-stream1", "http-idle"]
+FORWARDED = ["http-ka-1k", "http-close-1k", "connect-ka-1k", "connect-stream1-down", "socks-ka-1k", "socks-stream1", "http-idle", "mix-socks"]
 try:
     with open("/proc/sys/kernel/io_uring_disabled") as file:
         if file.read().strip() != "2":
@@ -62,8 +62,16 @@ class SmokeTest(unittest.TestCase):
     def test_every_load(self):
         self.measure(PROXIES, RELAYED)
 
-    def test_every_way(self):
-        self.measure([name for name in PROXIES if name.startswith("sluice")], FORWARDED)
+    def test_every_way_and_the_report(self):
+        figures = self.measure([name for name in PROXIES if name.startswith("sluice")], FORWARDED)
+        results = os.path.join(self.folder, "RESULTS.md")
+        subject = ["--subject", "sluice-epoll"]
+        done = subprocess.run([REPORT, figures, "--output", results, *subject], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(results) as file:
+            text = file.read()
+        for part in ("## Goals", "## Reading", "### SOCKS5 tunnel", "raw figures: " + os.path.basename(figures)):
+            self.assertIn(part, text)
 
     def measure(self, proxies, scenarios):
         names = ["--proxies", ",".join(proxies), "--scenarios", ",".join(scenarios)]
@@ -85,6 +93,7 @@ class SmokeTest(unittest.TestCase):
                 self.assertGreater(row["cpu_per_unit"], 0, row)
         for proxy in proxies:
             self.assertIn(f" {proxy} |", done.stdout)
+        return os.path.join(self.folder, name)
 
     def test_an_interrupted_run_leaves_nothing(self):
         running = self.start_and_wait_for_load()

@@ -9,7 +9,7 @@ import time
 from harness import counters, procfs
 from harness.cpus import ROLES, SHORT
 from harness.rig import Rig, RunError
-from harness.scenarios import CONNECTIONS, RECEIVED, SUNK
+from harness.scenarios import CONNECTIONS, MIX, RECEIVED, SUNK
 
 FOREIGN_LIMIT = 0.06  # of the window: more than that of other programs or of steal, and the run does not count
 PACE = 0.9  # a role whose CPUs, or one thread of which, are at least so busy sets the pace
@@ -20,6 +20,7 @@ def measure(setup, proxy, scenario, profile=None):
     """A dict with the figures of one run; see table.FIELDS. `profile` is called in the tail, with the load still on."""
     if scenario.work == CONNECTIONS:
         return _measure_memory(setup, proxy, scenario)
+    scenario = scenario.with_at_most(proxy.most_connections)
     with Rig(setup, proxy, scenario.kind, scenario.load.origin, scenario.load.connections) as rig:
         return _measure_load(rig, scenario, profile)
 
@@ -27,10 +28,14 @@ def measure(setup, proxy, scenario, profile=None):
 def _measure_load(rig, scenario, profile):
     setup = rig.setup
     client_counters = counters.Counters(os.path.join(rig.folder, "client.counters"))
-    times = [f"--warmup={setup.warmup}", f"--seconds={setup.seconds}", f"--tail={setup.tail}"]
+    if scenario.load.command == MIX:
+        # It has no tail: what it measures is longer than what is measured here.
+        times = [f"--warmup={setup.warmup}", f"--seconds={setup.seconds + setup.tail}", "--json"]
+    else:
+        times = [f"--warmup={setup.warmup}", f"--seconds={setup.seconds}", f"--tail={setup.tail}"]
     arguments = [*rig.route(), f"--counters={client_counters.path}", *scenario.arguments(rig.origin()), *times]
     load = rig.load(scenario.load.command, arguments)
-    begun = client_counters.wait(counters.RUNNING, load, 25)
+    begun = client_counters.wait(counters.RUNNING, load, 70)
     if begun is None:
         load.terminate()
         raise RunError("the load did not start: " + load.stderr.read().decode(errors="replace").strip()[-300:])
@@ -67,7 +72,9 @@ def _measure_load(rig, scenario, profile):
         "pace": pace(shares, tops),
         "p50_us": result.get("p50_us"),
         "p99_us": result.get("p99_us"),
-        "errors": result["errors"],
+        "p999_us": result.get("p999_us"),
+        "errors": result.get("errors", result.get("failed")),
+        "connections": scenario.load.connections,
         "peak_pss": peak,
         "peak_rss": resident,
         "softnet_drops": used.drops,

@@ -19,6 +19,7 @@ class Target:
     origin_side_ip: str  # the proxy's address on the link to the origin
     origin_ip: str
     origin_port: int
+    certificate: str  # PEM, certificate and key in one file
     folder: str
     program: str
     connections: int  # the most that the proxy may have to relay at once
@@ -50,6 +51,7 @@ class Proxy:
     needs: tuple = ()  # files it cannot do without
     packages: tuple = ()  # Debian's, for `--install`
     build: str = ""  # what Bazel makes it from
+    lacks: Optional[Callable] = None  # (path of the program, kind, certificate) -> why it does not serve that kind, or None
     floor: bool = False  # no proxy to choose, but a limit to compare with: gets no marks in the tables
 
     def missing(self):

@@ -3,16 +3,21 @@
 import dataclasses
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
 import time
 
 from harness import counters, network, procfs
+from harness.cpus import ROLES
 from harness.proxy import Target
+from harness.scenarios import MIX
 
 LISTEN_PORT = 8000
 ORIGIN_PORTS = {"pingpong": 7001, "source": 7002, "sink": 7003, "echo": 7004, "idle": 7005, "http": 7006}
+MIX_PORT, TLS_ORIGIN_PORT, TLS_CLIENT_PORT = 7007, 7443, 9000
+_TLS_KINDS = ("tls-term", "tls-init")
 
 
 class RunError(Exception):
@@ -33,8 +38,13 @@ class Setup:
     repeats: int  # of a disturbed run
     patience: float  # how long to wait before a run for other programs to leave the machine alone
 
+    certificate: str = ""  # of proxies that end TLS; "" where none of them do
+
     def loadtool(self):
         return os.path.join(self.binaries, "bench/load/loadtool")
+
+    def mix(self):
+        return os.path.join(self.binaries, "bench/mix/mix")
 
 
 class Rig:
@@ -71,14 +81,40 @@ class Rig:
         setup = self.setup
         self._network = network.Network(setup.children, setup.cpus if setup.steer else None, not self.proxy.program)
         self.steered = self._network.steered
+        self.sessions = {role: set() for role in ROLES}
         self.origin_counters = counters.Counters(os.path.join(self.folder, "origin.counters"))
-        modes = [f"{mode}={port}" for mode, port in ORIGIN_PORTS.items()]
-        origin = self.load("origin", [f"--counters={self.origin_counters.path}", *modes], role="origin")
-        if not self.origin_counters.wait(counters.RUNNING, origin, 5):
-            raise RunError("the origin did not start: " + _said(origin))
-        self.sessions = {"client": set(), "proxy": set(), "origin": {origin.pid}}
+        self._start_origin()
         if self.proxy.program:
             self._start_proxy()
+        if self._kind == "tls-term":
+            self._wrap("client", "--connect", f"127.0.0.1:{TLS_CLIENT_PORT}", self._first_hop())
+
+    def _start_origin(self):
+        if self._mode == MIX:
+            self._start_ready("origin", [self.setup.mix(), "origin", "--listen", self.origin()])
+        else:
+            modes = [f"{mode}={port}" for mode, port in ORIGIN_PORTS.items()]
+            arguments = [f"--counters={self.origin_counters.path}", *modes]
+            origin = self._start_ready("origin", [self.setup.loadtool(), "origin", *arguments])
+            if not self.origin_counters.wait(counters.RUNNING, origin, 5):
+                raise RunError("the origin did not start: " + _said(origin))
+        # Without a proxy in between, both ends of the connection speak TLS.
+        if self._kind == "tls-init" or (self._kind in _TLS_KINDS and not self.proxy.program):
+            self._wrap("origin", "--accept", f"{network.ORIGIN_IP}:{TLS_ORIGIN_PORT}", self.origin())
+
+    def _wrap(self, role, way, listen, to):
+        """Starts what speaks TLS in the place of a load or an origin that does not."""
+        self._start_ready(role, [self.setup.mix(), "tls", way, "--listen", listen, "--to", to, "--tls", "1.3"])
+
+    def _start_ready(self, role, argv):
+        """Starts a program and waits until it says that it is ready."""
+        child = self.start(role, argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.sessions[role].add(child.pid)
+        if not select.select([child.stdout], [], [], 5)[0] or not child.stdout.readline().startswith(b"ready"):
+            child.terminate()
+            child.wait()
+            raise RunError(f"{' '.join(argv[:2])} did not start: {_said(child)}")
+        return child
 
     @property
     def proxy_session(self):
@@ -94,7 +130,8 @@ class Rig:
             listen_port=LISTEN_PORT,
             origin_side_ip=network.PROXY_ORIGIN_SIDE_IP,
             origin_ip=network.ORIGIN_IP,
-            origin_port=ORIGIN_PORTS[self._mode],
+            origin_port=TLS_ORIGIN_PORT if self._kind == "tls-init" else self._port(),
+            certificate=self.setup.certificate,
             folder=folder,
             program=self.proxy.find(self.setup.binaries),
             connections=self._connections,
@@ -116,30 +153,43 @@ class Rig:
         self._started.append(child)
         return child
 
-    def load(self, command, arguments, role="client", **popen):
-        """Starts a loadtool command."""
+    def load(self, command, arguments, **popen):
+        """Starts the client: a loadtool command or MIX."""
         popen.setdefault("stdout", subprocess.PIPE)
         popen.setdefault("stderr", subprocess.PIPE)
-        child = self.start(role, [self.setup.loadtool(), command, *arguments], **popen)
-        if role == "client":
-            self.sessions["client"].add(child.pid)
+        program = [self.setup.mix(), "load"] if command == MIX else [self.setup.loadtool(), command]
+        child = self.start("client", [*program, *arguments], **popen)
+        self.sessions["client"].add(child.pid)
         return child
 
     def origin(self):
         """ADDRESS:PORT of what the load is to reach."""
-        return f"{network.ORIGIN_IP}:{ORIGIN_PORTS[self._mode]}"
+        return f"{network.ORIGIN_IP}:{self._port()}"
+
+    def _port(self):
+        return MIX_PORT if self._mode == MIX else ORIGIN_PORTS[self._mode]
+
+    def _first_hop(self):
+        """Where the client's connections go."""
+        if self.proxy.program:
+            return f"{network.PROXY_IP}:{LISTEN_PORT}"
+        return f"{network.ORIGIN_IP}:{TLS_ORIGIN_PORT}" if self._kind in _TLS_KINDS else self.origin()
 
     def route(self):
-        """The options that tell loadtool where to go."""
-        if not self.proxy.program:
-            return [f"--connect={self.origin()}"]
-        proxy = f"--connect={network.PROXY_IP}:{LISTEN_PORT}"
+        """The options that tell the load where to go."""
+        if self._mode == MIX:
+            if not self.proxy.program:
+                return ["--via=none", f"--origin={self.origin()}"]
+            return [f"--via={self._kind}", f"--proxy={self._first_hop()}", f"--origin={self.origin()}"]
+        if self._kind == "tls-term":
+            return [f"--connect=127.0.0.1:{TLS_CLIENT_PORT}"]
+        route = [f"--connect={self._first_hop()}"]
         if self._kind in ("connect", "socks"):
-            return [proxy, f"--tunnel={self._kind}", f"--target={self.origin()}"]
-        return [proxy]
+            route += [f"--tunnel={self._kind}", f"--target={self.origin()}"]
+        return route
 
     def finish(self, child, patience=60):
-        """The JSON that a loadtool command prints when it ends."""
+        """The JSON that a load prints when it ends."""
         try:
             output, errors = child.communicate(timeout=patience)
         except subprocess.TimeoutExpired:

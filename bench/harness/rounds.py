@@ -27,14 +27,19 @@ def say(text):
 
 
 def checked(setup, proxies, kinds):
-    """{(proxy name, kind)} that pass bodies unchanged; the failures of the others and what the good ones lack, each by
-    "NAME KIND"."""
-    good, failures, lacking = set(), {}, {}
+    """{(proxy name, kind)} that pass bodies unchanged; and by "NAME KIND" the failures of the others, what the good ones
+    lack, and which are not there at all."""
+    good, failures, lacking, absent = set(), {}, {}, {}
     for kind in kinds:
         for proxy in proxies:
             if kind not in proxy.kinds:
                 continue
             name = f"{proxy.name} {kind}"
+            reason = proxy.lacks and proxy.lacks(proxy.find(setup.binaries), kind, setup.certificate)
+            if reason:
+                absent[name] = reason
+                say(f"LEFT OUT: {name}: {reason}")
+                continue
             try:
                 missing = check_proxy(setup, proxy, kind)
                 good.add((proxy.name, kind))
@@ -44,7 +49,7 @@ def checked(setup, proxies, kinds):
             except (RunError, NetworkError) as error:
                 failures[name] = str(error)
                 say(f"check {name}: FAILED, left out: {error}")
-    return good, failures, lacking
+    return good, failures, lacking, absent
 
 
 def wait_for_quiet(setup, patience):

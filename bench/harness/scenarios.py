@@ -12,7 +12,11 @@ KINDS = {
     "http": "HTTP proxy",
     "connect": "CONNECT tunnel",
     "socks": "SOCKS5 tunnel",
+    "tls-term": "TCP relay that ends TLS",
+    "tls-init": "TCP relay that begins TLS",
 }
+PLAIN = ("relay", "http", "connect", "socks")
+MIX = "mix"  # the program of Load.command, and its origin
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,8 +26,8 @@ class Load:
 
     name: str
     what: str
-    origin: str  # mode of loadtool origin
-    command: str  # of loadtool
+    origin: str  # mode of loadtool origin, or MIX
+    command: str  # of loadtool, or MIX
     arguments: tuple
     work: str
     connections: int
@@ -52,8 +56,11 @@ class Scenario:
         return f"{KINDS[self.kind]}: {self.load.what}"
 
     def arguments(self, origin, connections=None):
-        """The arguments of loadtool's command for an origin at ADDRESS:PORT; so many connections, if not the usual."""
+        """The arguments of the load's command for an origin at ADDRESS:PORT; so many connections, if not the usual."""
         load = self.load
+        if load.command == MIX:
+            count = connections or load.connections
+            return (f"--open={count}", f"--active={min(2000, (count + 3) // 4)}", *load.arguments)
         count = f"--{'streams' if load.command == 'stream' else 'connections'}={connections or load.connections}"
         if not load.answer:
             return (count, *load.arguments)
@@ -87,6 +94,11 @@ def _idle(name, what, connections, size):
     return Load(name, what, "pingpong", "hold", (f"--request={size}",), CONNECTIONS, connections)
 
 
+def _mix(name, what, *more):
+    # What fits under 20000 open files with two for each connection and pipes for those that are active.
+    return Load(name, what, MIX, MIX, more, EXCHANGES, 8000)
+
+
 LOADS = {
     load.name: load
     for load in (
@@ -100,6 +112,8 @@ LOADS = {
         _requests("ka-50k-2000", "50 KB answers over 2000 kept connections", 2000, 50 * KB),
         _requests("ka-2k-50k-2000", "the same, each request a POST of 2 KB", 2000, 50 * KB, f"--post={2 * KB}"),
         _requests("close-1k", "1 KB answers to 64 clients, a new connection for each", 64, KB, "--close"),
+        _mix("mix", "8000 connections, 2000 busy with web-like exchanges"),
+        _mix("mix-3k", "the same at 3000 exchanges a second, come what may", "--rate=3000"),
         _idle("idle", "connections that have made one 1 KB exchange and wait", 9000, KB),
         _idle("idle-16k", "connections that have made one 16 KB exchange and wait", 3000, 16 * KB),
     )
@@ -107,7 +121,9 @@ LOADS = {
 
 
 def _possible(kind, load):
-    return not (kind == "http" and load.command == "stream")
+    if kind == "http":
+        return load.command != "stream"
+    return kind in PLAIN or load.command != MIX
 
 
 def _scenario(kind, load):
@@ -115,7 +131,7 @@ def _scenario(kind, load):
         # There is no bare stream in HTTP: the exchange is a request.
         size = KB if load.name == "idle" else 16 * KB
         load = dataclasses.replace(load, origin="http", arguments=(), answer=size)
-    return Scenario(f"{kind}-{load.name}", kind, load)
+    return Scenario(load.name.replace("mix", f"mix-{kind}") if load.command == MIX else f"{kind}-{load.name}", kind, load)
 
 
 SCENARIOS = {
@@ -123,6 +139,7 @@ SCENARIOS = {
 }
 
 _TABLE = "stream1 stream1-down stream16 ka-1k ka-1m ka-50k-2000 ka-2k-50k-2000 close-1k".split()
+_TLS = "stream1-down stream16 ka-1k ka-1m close-1k".split()
 _TUNNEL = "stream1-down stream16 ka-1k ka-50k-2000 ka-2k-50k-2000 close-1k".split()
 
 
@@ -151,6 +168,25 @@ SETS = {
         + tuple(f"{kind}-{name}" for kind in ("connect", "socks") for name in _TUNNEL),
         "sluice-uring sluice-epoll haproxy haproxy-auto nginx squid tinyproxy dante microsocks".split(),
         1.8,
+    ),
+    "tls": Set(
+        "the tables of TLS ended and begun in the proxy",
+        tuple(f"{kind}-{name}" for kind in ("tls-term", "tls-init") for name in _TLS),
+        "sluice-uring sluice-epoll sluice-ktls haproxy nginx stunnel none".split(),
+        2.5,
+    ),
+    "mix": Set(
+        "many connections with web-like exchanges, as fast as it goes and at a fixed rate",
+        ("mix-*",),
+        "sluice-uring sluice-epoll haproxy haproxy-auto nginx squid tinyproxy dante floor-relay floor-splice".split(),
+        5.0,
+    ),
+    "idle": Set(
+        "the memory of idle connections",
+        ("*-idle", "relay-idle-16k"),
+        "sluice-uring sluice-epoll haproxy nginx squid tinyproxy dante microsocks stunnel floor-relay none".split(),
+        1.0,
+        1,
     ),
     "quick": Set(
         "a few minutes: one scenario of each sort, the nearest competitor of each",

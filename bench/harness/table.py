@@ -5,7 +5,8 @@ import json
 
 FIELDS = (
     "time scenario proxy round attempt failed disturbed foreign steal steered window rate cpu_per_unit own_per_unit "
-    "cli_busy prx_busy srv_busy cli_thread prx_thread srv_thread pace p50_us p99_us errors peak_pss peak_rss softnet_drops connections "
+    "cli_busy prx_busy srv_busy cli_thread prx_thread srv_thread pace p50_us p99_us p999_us errors peak_pss peak_rss "
+    "softnet_drops connections "
     "user_per_connection pss_per_connection kernel_per_connection base_pss"
 ).split()
 _TEXT = {"time", "scenario", "proxy", "failed", "pace"}

@@ -35,6 +35,7 @@ Load::Load(Reactor& reactor, const LoadOptions& options)
       options_(options),
       route_{options.via, options.via == Via::kNone ? options.origin : options.proxy, options.origin,
              options.http_half_close},
+      counters_(OpenCounters(options.counters)),
       random_(options.seed) {
   figures_.open = options.open;
   figures_.active = options.active;
@@ -65,6 +66,8 @@ absl::Status Load::OpenAll() {
 
 absl::Status Load::Measure() {
   const sys::MonotonicNanos start = Now();
+  counters_.started_nanos = static_cast<uint64_t>(start);
+  counters_.phase = Phase::kRunning;
   measure_from_ = start + Nanos(options_.warmup_seconds);
   measure_to_ = measure_from_ + Nanos(options_.seconds);
   const sys::MonotonicNanos end = measure_to_ + Nanos(options_.timeout_seconds);
@@ -86,6 +89,7 @@ absl::Status Load::Measure() {
     figures_.seconds = static_cast<double>(to.at - from.at) / sys::kNanosPerSecond;
     figures_.cpu_seconds = to.cpu_seconds - from.cpu_seconds;
   }
+  counters_.phase = Phase::kDone;
   RecordUnfinished(Now());
   return trouble;
 }
@@ -190,12 +194,15 @@ void Load::OnAnswered(Connection& connection, bool idle) {
   --in_flight_;
   ++answered_;
   answered_bytes_ += connection.request().bytes;
+  Counters::Add(counters_.exchanges, 1);
+  Counters::Add(counters_.received_bytes, connection.request().bytes);
   if (connection.due() >= measure_from_ && connection.due() < measure_to_) figures_.Record(Now() - connection.due());
   if (idle) AddIdle(connection);
 }
 
 void Load::OnFailed(Connection& connection, Failure failure, const std::string& what, bool in_exchange) {
   figures_.Count(failure, what);
+  Counters::Add(counters_.errors, 1);
   open_again_at_ = Now() + kOpenPauseNanos;
   if (in_exchange) {
     --in_flight_;

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bench/load/counters.h"
 #include "bench/mix/arrivals.h"
 #include "bench/mix/connection.h"
 #include "bench/mix/figures.h"
@@ -64,6 +65,7 @@ class Load final : private Connection::Owner {
   Reactor& reactor_;
   const LoadOptions options_;
   const Connection::Route route_;
+  Counters& counters_;
   Random random_;
   std::deque<Connection> connections_;
   std::vector<Connection*> idle_;

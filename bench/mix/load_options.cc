@@ -47,6 +47,7 @@ size (median 12 KB, mean 43 KB, at most 8 MB), checked for length and content.
   --proxy-pid PID   whose limit of open files counts for --open (default: taken
                     to be the same as this program's)
   --cpu N           run on this CPU only
+  --counters FILE   a mapped file (bench/load/counters.h) for who measures beside
   --json            one line of JSON: open active exchanges failed bytes seconds
                     p50_us p90_us p99_us p999_us max_us cpu_us_per_exchange,
                     and per_second cpu_busy unfinished idle_ends failures
@@ -105,6 +106,7 @@ absl::StatusOr<LoadOptions> ParseLoadOptions(std::vector<std::string> words) {
   options.seed = static_cast<uint64_t>(arguments.Int("seed", 1, 0, std::numeric_limits<int64_t>::max()));
   options.proxy_pid = arguments.Int("proxy-pid", 0, 1, std::numeric_limits<int32_t>::max());
   options.cpu = static_cast<int>(arguments.Int("cpu", -1, 0, kMostCpu));
+  options.counters = arguments.Text("counters", "");
   options.json = arguments.Flag("json");
   if (options.open > 0 && options.active > options.open) {
     arguments.Fault(absl::StrCat("--active ", options.active, ": more than --open ", options.open));

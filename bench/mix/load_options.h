@@ -30,6 +30,7 @@ struct LoadOptions {
   uint64_t seed = 1;
   int64_t proxy_pid = 0;  // 0: not known
   int cpu = -1;
+  std::string counters;  // "": nobody reads them
   bool json = false;
   bool help = false;  // nothing else counts
 };

@@ -1,5 +1,6 @@
 #include "bench/mix/wire.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -27,8 +28,9 @@ size_t HeadBytes(absl::string_view bytes) {
 
 Parsed Unended(absl::string_view bytes) { return bytes.size() < kMostHeadBytes ? Parsed::kMore : Parsed::kBad; }
 
-// "/BYTES/ID" or "/BYTES/ID/last".
+// "/BYTES/ID" or "/BYTES/ID/last", also in absolute form: some proxies hand that on (RFC 9112 section 3.2.2).
 bool ParseTarget(absl::string_view target, Request* request) {
+  if (absl::ConsumePrefix(&target, "http://")) target.remove_prefix(std::min(target.find('/'), target.size()));
   const std::vector<absl::string_view> parts = absl::StrSplit(target, '/');
   if (parts.size() < 3 || parts.size() > 4 || !parts[0].empty()) return false;
   request->last = parts.size() == 4;

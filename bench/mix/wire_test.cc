@@ -36,12 +36,22 @@ TEST(WireTest, AnHttpProxyGetsTheAbsoluteForm) {
   EXPECT_THAT(RequestText({1, 2, true}, Via::kSocks, kOrigin), Not(HasSubstr("Connection")));
 }
 
+// Some proxies hand on what they got.
+TEST(WireTest, AnOriginTakesTheAbsoluteForm) {
+  Request request;
+  size_t head_bytes = 0;
+  ASSERT_EQ(ParseRequest(RequestText({7, 12'345, true}, Via::kHttp, kOrigin), &head_bytes, &request), Parsed::kDone);
+  EXPECT_EQ(request.id, 7u);
+  EXPECT_EQ(request.bytes, 12'345);
+  EXPECT_TRUE(request.last);
+}
+
 TEST(WireTest, RequestsOfOthersAreRefused) {
   Request request;
   size_t head_bytes = 0;
   for (const char* line :
        {"GET / HTTP/1.1", "POST /1/2 HTTP/1.1", "GET /1/2", "GET /1/2/3 HTTP/1.1", "GET /x/2 HTTP/1.1",
-        "GET /-1/2 HTTP/1.1", "GET 1/2 HTTP/1.1", "GET /1/2 SPDY", "GET http://h/1/2 HTTP/1.1", ""}) {
+        "GET /-1/2 HTTP/1.1", "GET 1/2 HTTP/1.1", "GET /1/2 SPDY", "GET http://h HTTP/1.1", ""}) {
     EXPECT_EQ(ParseRequest(std::string(line) + "\r\n\r\n", &head_bytes, &request), Parsed::kBad) << line;
   }
   EXPECT_EQ(ParseRequest(std::string(kMostHeadBytes, 'x'), &head_bytes, &request), Parsed::kBad);

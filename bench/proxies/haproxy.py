@@ -1,4 +1,4 @@
-"""haproxy as a TCP relay and as an HTTP proxy for one origin, one thread, no log."""
+"""haproxy as a TCP relay, with or without TLS, and as an HTTP proxy for one origin, one thread, no log."""
 
 from harness.proxy import Proxy
 
@@ -14,10 +14,10 @@ defaults
     timeout server 1h
     {options}
 listen bench
-    bind {listen_ip}:{listen_port} backlog 4096
+    bind {listen_ip}:{listen_port} backlog 4096 {bind_tls}
     maxconn {most}
     {reuse}
-    server origin {origin_ip}:{origin_port}
+    server origin {origin_ip}:{origin_port} {server_tls}
 """
 
 
@@ -26,7 +26,9 @@ def _command(most, options="", global_line=""):
         http = target.kind == "http"
         text = _CONFIG.format(
             most=most, options=options, global_line=global_line, mode="http" if http else "tcp",
-            reuse="http-reuse always" if http else "", **vars(target)
+            reuse="http-reuse always" if http else "",
+            bind_tls=f"ssl crt {target.certificate} ssl-min-ver TLSv1.3" if target.kind == "tls-term" else "",
+            server_tls="ssl verify none ssl-min-ver TLSv1.3" if target.kind == "tls-init" else "", **vars(target)
         )
         return [target.program, "-db", "-q", "-f", target.write("haproxy.cfg", text)]
 
@@ -38,7 +40,7 @@ def _proxy(name, what, most, splices=False, **how):
         name,
         what,
         program="haproxy",
-        kinds=("relay", "http"),
+        kinds=("relay", "http", "tls-term", "tls-init"),
         splices=splices,
         command=_command(most, **how),
         most_connections=most - 100,

@@ -1,4 +1,4 @@
-"""nginx, one worker, no log: its stream module as a TCP relay, HTTP as a proxy for one origin."""
+"""nginx, one worker, no log: its stream module as a TCP relay, with or without TLS, HTTP as a proxy for one origin."""
 
 from harness.proxy import Proxy
 
@@ -20,8 +20,9 @@ stream {{
     proxy_half_close on;
     {line}
     server {{
-        listen {listen_ip}:{listen_port} backlog=4096 reuseport;
+        listen {listen_ip}:{listen_port} backlog=4096 reuseport{ssl};
         proxy_pass {origin_ip}:{origin_port};
+        {tls}
     }}
 }}
 """
@@ -58,7 +59,13 @@ def _command(stream_line="", http_line=""):
     def command(target):
         http = target.kind == "http"
         text = _CONFIG + (_HTTP if http else _STREAM)
-        text = text.format(module=_MODULE, line=http_line if http else stream_line, **vars(target))
+        tls = {
+            "tls-term": f"ssl_certificate {target.certificate}; ssl_certificate_key {target.certificate}; ssl_protocols TLSv1.3;",
+            "tls-init": "proxy_ssl on; proxy_ssl_protocols TLSv1.3;",
+        }.get(target.kind, "")
+        ssl = " ssl" if target.kind == "tls-term" else ""
+        line = http_line if http else stream_line
+        text = text.format(module=_MODULE, line=line, ssl=ssl, tls=tls, **vars(target))
         return [target.program, "-p", target.folder, "-e", "stderr", "-c", target.write("nginx.conf", text)]
 
     return command
@@ -69,7 +76,7 @@ def _proxy(name, what, *lines):
         name,
         what,
         program="nginx",
-        kinds=("relay", "http"),
+        kinds=("relay", "http", "tls-term", "tls-init"),
         command=_command(*lines),
         version=("-v",),
         needs=(_MODULE,),

@@ -3,36 +3,59 @@
 import dataclasses
 import os
 import shlex
+import subprocess
 
 from harness.proxy import Proxy
 
+_RELAY = "tcppm {options} -i{listen_ip} {listen_port} {origin_ip} {origin_port}"
+_PROXY = "proxy {options} -i{listen_ip} -p{listen_port}"
+# Kind -> lines before the service, and the service.
 _SERVICES = {
-    "relay": "tcppm {options} -i{listen_ip} {listen_port} {origin_ip} {origin_port}",
-    "http": "proxy {options} -i{listen_ip} -p{listen_port}",
-    "connect": "proxy {options} -i{listen_ip} -p{listen_port}",
-    "socks": "socks {options} -i{listen_ip} -p{listen_port}",
+    "relay": ("", _RELAY),
+    "http": ("", _PROXY),
+    "connect": ("", _PROXY),
+    "socks": ("", "socks {options} -i{listen_ip} -p{listen_port}"),
+    "tls-term": ("ssl_server_cert {certificate}\nssl_server_key {certificate}\nssl_server_min_proto_version TLSv1.3\nssl_serv", _RELAY),
+    "tls-init": ("ssl_client_min_proto_version TLSv1.3\nssl_cli", _RELAY),
 }
+_TLS = ("tls-term", "tls-init")
 
 
-def _command(flags, options=""):
+def _command(flags, options="", before=""):
     def command(target):
-        service = _SERVICES[target.kind].format(options=options, **vars(target))
-        config = target.write("sluice.cfg", "maxconn 20000\n" + " ".join(service.split()) + "\n")
+        preamble, service = (part.format(options=options, **vars(target)) for part in _SERVICES[target.kind])
+        lines = ["maxconn 20000", preamble, before, " ".join(service.split())]
+        config = target.write("sluice.cfg", "\n".join(line for line in lines if line) + "\n")
         workers = [] if any(flag.startswith("--workers") for flag in flags) else ["--workers=1"]
         return [target.program, *flags, *workers, config]
 
     return command
 
 
-def _proxy(name, what, backend, options="", splices=True):
+def _lacks(before):
+    """TLS services are asked for with `sluice check`: a program that has none yet says so."""
+
+    def lacks(path, kind, certificate):
+        if kind not in _TLS:
+            return None
+        preamble = _SERVICES[kind][0].format(certificate=certificate)
+        config = f"{preamble}\n{before}\ntcppm 8000 10.0.2.2 7001\n"
+        done = subprocess.run([path, "check", "-"], input=config, capture_output=True, text=True)
+        return None if done.returncode == 0 else "service not there yet: " + done.stderr.strip().splitlines()[0]
+
+    return lacks
+
+
+def _proxy(name, what, backend, options="", splices=True, kinds=tuple(_SERVICES), before=""):
     return Proxy(
         name,
         what,
         program="sluice",
-        kinds=tuple(_SERVICES),
+        kinds=kinds,
         splices=splices,
-        command=_command([f"--backend={backend}"], options),
+        command=_command([f"--backend={backend}"], options, before),
         version=("version",),
+        lacks=_lacks(before),
         build="//:sluice",
     )
 
@@ -42,6 +65,7 @@ PROXIES = [
     _proxy("sluice-epoll", "epoll, -s7", "epoll"),
     _proxy("sluice-s0", "io_uring, -s0: copies only", "uring", "-s0", splices=False),
     _proxy("sluice-epoll-s0", "epoll, -s0: copies only", "epoll", "-s0", splices=False),
+    _proxy("sluice-ktls", "io_uring, TLS in the kernel where it can", "uring", kinds=_TLS, before="ssl_ktls"),
 ]
 
 

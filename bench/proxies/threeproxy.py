@@ -11,6 +11,11 @@ _SERVICES = {
     "http": "proxy {options} -i{listen_ip} -p{listen_port}",
     "connect": "proxy {options} -i{listen_ip} -p{listen_port}",
     "socks": "socks {options} -i{listen_ip} -p{listen_port}",
+    "tls-term": (
+        "ssl_server_cert {certificate}\nssl_server_key {certificate}\nssl_server_min_proto_version TLSv1.3\nssl_serv\n"
+        "tcppm {options} -i{listen_ip} {listen_port} {origin_ip} {origin_port}"
+    ),
+    "tls-init": "ssl_cli\ntcppm {options} -i{listen_ip} {listen_port} {origin_ip} {origin_port}",
 }
 
 
