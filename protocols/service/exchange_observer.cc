@@ -17,6 +17,10 @@ const char* LogNameOf(ServiceType type) {
       return "UDPPM";
     case ServiceType::kHttpProxy:
       return "PROXY";
+    case ServiceType::kTlsSniff:
+      return "TLSPR";
+    case ServiceType::kAuto:
+      return "AUTO";
   }
   return "-";
 }
@@ -27,7 +31,7 @@ ExchangeObserver::ExchangeObserver(std::shared_ptr<const ServiceContext> context
     : context_(std::move(context)) {
   record_.client = client;
   record_.started_wall_nanos = sys::Clock::System().WallNanos();
-  record_.service = LogNameOf(context_->options->type);
+  record_.service = LogNameOf(context_->speaks);
   record_.service_port = context_->port;
 }
 
@@ -69,8 +73,11 @@ void ExchangeObserver::OnProgress(const relay::SessionReport& so_far) {
   Submit(std::move(interim));
 }
 
-void ExchangeObserver::OnEnd(const relay::SessionReport& report) {
+void ExchangeObserver::OnEnd(const relay::SessionReport& report) { EndAs({}, report); }
+
+void ExchangeObserver::EndAs(accounting::ResultCode result, const relay::SessionReport& report) {
   record_.TakeReport(report);
+  if (!result.ok()) record_.result = result;
   if (reported_ != nullptr) {
     record_.bytes_from_client -= reported_->from_client;
     record_.bytes_from_upstream -= reported_->from_upstream;

@@ -26,6 +26,9 @@ class ExchangeObserver final : public relay::SessionObserver {
   // Ends the exchange before there was a session. `error` is an errno or 0. The client is closed by whoever owns it.
   void Refuse(accounting::ResultCode result, accounting::Phase phase, int error);
 
+  // OnEnd() with this result in place of the one that the report tells, unless it is ok().
+  void EndAs(accounting::ResultCode result, const relay::SessionReport& report);
+
   void OnConnected(int upstream_fd, const sys::SocketAddress& upstream) override;
   void OnConnectFailed(const sys::SocketAddress& upstream, int error) override;
   void OnProgress(const relay::SessionReport& so_far) override;

@@ -141,6 +141,7 @@ absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::stri
     auto context = std::make_shared<ServiceContext>();
     context->snapshot = snapshot;
     context->options = &options;
+    context->speaks = options.type;
     context->outgoing = {options.external_ipv4, options.external_ipv6, options.outgoing_device,
                          options.upstream_socket_options};
     context->port = listener.bound.is_ip() ? listener.bound.port() : 0;

@@ -23,6 +23,8 @@ namespace sluice::service {
 struct ServiceContext {
   std::shared_ptr<const Snapshot> snapshot;
   const ServiceOptions* options = nullptr;  // in the snapshot
+  // What its clients speak; for one of the protocols of `auto` not what the options say.
+  ServiceType speaks = ServiceType::kTcpPortMap;
   relay::OutgoingOptions outgoing;
   uint16_t port = 0;  // the bound one (`-p0`), 0 for unix
   // What clients' sockets are, which a client's address does not tell: it may be that of a PROXY header.

@@ -19,7 +19,7 @@ namespace sluice::service {
 
 using access::SourceLocation;
 
-enum class ServiceType : uint8_t { kTcpPortMap, kSocks, kHttpProxy, kUdpPortMap };
+enum class ServiceType : uint8_t { kTcpPortMap, kSocks, kHttpProxy, kUdpPortMap, kTlsSniff, kAuto };
 
 // Whether a service has a UDP port.
 constexpr bool IsDatagram(ServiceType type) { return type == ServiceType::kUdpPortMap; }
@@ -104,6 +104,15 @@ struct HttpOptions {
   uint16_t default_port = 80;
 };
 
+// `-c`: what `tlspr` insists on before it lets a session go its way; each includes those before it.
+enum class TlsDemand : uint8_t { kNone, kClientHello, kServerHello, kServerCertificate, kClientCertificate };
+
+// What concerns `tlspr`, and `auto` for TLS clients.
+struct SniffOptions {
+  TlsDemand demand = TlsDemand::kNone;
+  uint16_t target_port = 0;  // -P; 0 = 443
+};
+
 // One service command with every setting that was in force on its line. Immutable once loaded.
 struct ServiceOptions {
   ServiceType type = ServiceType::kTcpPortMap;
@@ -130,6 +139,9 @@ struct ServiceOptions {
   SocksOptions socks;
   bool single_datagram = false;  // udppm -s: a session is for one datagram and its answer
   HttpOptions http;
+  SniffOptions sniff;
+  // -h: for clients that name nobody. Port 0: the protocol's own.
+  std::optional<RelayTarget> default_target;
 
   LogOptions log;
   bool force_reauthorise = true;  // force / noforce

@@ -15,11 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "protocols/gateways/port_map.h"
-#include "protocols/gateways/udp_port_map.h"
-#include "protocols/http/http_proxy.h"
 #include "protocols/service/server.h"
-#include "protocols/socks/socks_proxy.h"
 #include "sys/loop/loop_probe.h"
 #include "sys/process/daemon.h"
 #include "sys/process/limits.h"
@@ -27,6 +23,7 @@
 #include "sys/process/signals.h"
 #include "sys/thread/affinity.h"
 #include "sys/thread/clock.h"
+#include "tools/sluice/handlers.h"
 #include "tools/sluice/load_config.h"
 #include "tools/sluice/monitor.h"
 #include "tools/sluice/say.h"
@@ -35,20 +32,6 @@ namespace sluice::tools {
 namespace {
 
 constexpr int64_t kWatchNanos = sys::kNanosPerSecond;
-
-service::ServiceHandler MakeHandler(std::shared_ptr<const service::ServiceContext> context) {
-  switch (context->options->type) {
-    case service::ServiceType::kTcpPortMap:
-      return std::make_shared<gateways::PortMap>(std::move(context));
-    case service::ServiceType::kUdpPortMap:
-      return std::make_shared<gateways::UdpPortMap>(std::move(context));
-    case service::ServiceType::kSocks:
-      return std::make_shared<socks::SocksProxy>(std::move(context));
-    case service::ServiceType::kHttpProxy:
-      return std::make_shared<http::HttpProxy>(std::move(context));
-  }
-  return {};
-}
 
 // A relayed connection takes two descriptors; pipes are pooled, sixteen a worker.
 void WarnIfDescriptorsAreFew(const service::Snapshot& snapshot, int workers) {

@@ -14,6 +14,7 @@
 #include "protocols/config/commands/data_path.h"
 #include "protocols/config/commands/logging.h"
 #include "protocols/config/commands/network.h"
+#include "protocols/config/commands/relay_target.h"
 #include "protocols/config/values.h"
 #include "sys/net/address_range.h"
 #include "sys/net/socket_address.h"
@@ -52,6 +53,10 @@ absl::Status ReadExternal(CommandContext&, absl::string_view value, ServiceDraft
 }
 
 absl::Status ReadSplice(CommandContext&, absl::string_view value, ServiceDraft& draft) {
+  if (draft.options.type == ServiceType::kTlsSniff) {
+    return Invalid(
+        "would split the ClientHello over segments, which is not supported, hellos go on as they come, take it away");
+  }
   if (draft.options.type == ServiceType::kUdpPortMap) {
     if (!value.empty())
       return Invalid("is no mode, -s takes nothing behind it for udppm (one datagram, one answer), write -s");
@@ -252,11 +257,37 @@ absl::Status ReadKeepUpstreams(CommandContext&, absl::string_view value, Service
   return absl::OkStatus();
 }
 
+absl::Status ReadTlsDemand(CommandContext&, absl::string_view value, ServiceDraft& draft) {
+  const auto level = ParseInteger(value, 0, 4);
+  if (!level) {
+    return Invalid(
+        "is none of -c0 to -c4 (1: a ClientHello is required, 2: a ServerHello as well, 3: the server's certificate, "
+        "4: "
+        "the client's), write one of them");
+  }
+  draft.options.sniff.demand = static_cast<service::TlsDemand>(*level);
+  return absl::OkStatus();
+}
+
+absl::Status ReadTargetPort(CommandContext&, absl::string_view value, ServiceDraft& draft) {
+  const auto port = ParseInteger(value, 1, 65535);
+  if (!port) return Invalid("is no port to connect to, ports are 1 to 65535, write -P443");
+  draft.options.sniff.target_port = static_cast<uint16_t>(*port);
+  return absl::OkStatus();
+}
+
 absl::Status ReadDefaultTarget(CommandContext&, absl::string_view value, ServiceDraft& draft) {
-  absl::StatusOr<HostAndPort> target = ParseHostAndPort(value, 80);
-  if (!target.ok()) return target.status();
-  draft.options.http.default_host = target->host;
-  draft.options.http.default_port = target->port;
+  if (draft.options.type != ServiceType::kTlsSniff) {
+    absl::StatusOr<HostAndPort> target = ParseHostAndPort(value, 80);
+    if (!target.ok()) return target.status();
+    draft.options.http.default_host = target->host;
+    draft.options.http.default_port = target->port;
+  }
+  if (draft.options.type != ServiceType::kHttpProxy) {
+    absl::StatusOr<service::RelayTarget> target = ParseRelayTargetAndPort(value);
+    if (!target.ok()) return target.status();
+    draft.options.default_target = *std::move(target);
+  }
   return absl::OkStatus();
 }
 
@@ -280,6 +311,8 @@ constexpr int kTcppm = 1;
 constexpr int kSocks = 2;
 constexpr int kProxy = 4;
 constexpr int kUdppm = 8;
+constexpr int kTlspr = 16;
+constexpr int kAuto = 32;
 constexpr int kAll = ~0;
 constexpr int kStreams = ~kUdppm;
 
@@ -293,6 +326,10 @@ int BitOf(ServiceType type) {
       return kSocks;
     case ServiceType::kHttpProxy:
       return kProxy;
+    case ServiceType::kTlsSniff:
+      return kTlspr;
+    case ServiceType::kAuto:
+      return kAuto;
   }
   return 0;
 }
@@ -341,20 +378,25 @@ constexpr Option kOptions[] = {
     {"-oR", "", nullptr, kNotBuilt},
     {"-ni", "", nullptr, kNotBuilt},
     {"-ne", "", nullptr, kNotBuilt},
-    {"-N", "-Ne", ReadToldExternal, kNoToldAddress, kSocks},
-    {"-Ne", "-Ne", ReadToldExternal, kNoToldAddress, kSocks},
-    {"-Ni", "-Ni", ReadToldInternal, kNoToldAddress, kSocks},
-    {"-U", "-U", ReadUdpPolicy, "is an option of socks, nothing else has UDP associations, take it away", kSocks},
-    {"-u", "-u", ReadCredentials, "is an option of proxy and socks, a port map asks nobody for a name, take it away",
-     kSocks | kProxy},
-    {"-a", "-a", ReadDisclosure, "is an option of proxy, nothing else looks into requests, take it away", kProxy},
+    {"-N", "-Ne", ReadToldExternal, kNoToldAddress, kSocks | kAuto},
+    {"-Ne", "-Ne", ReadToldExternal, kNoToldAddress, kSocks | kAuto},
+    {"-Ni", "-Ni", ReadToldInternal, kNoToldAddress, kSocks | kAuto},
+    {"-U", "-U", ReadUdpPolicy, "is an option of socks, nothing else has UDP associations, take it away",
+     kSocks | kAuto},
+    {"-u", "-u", ReadCredentials, "is an option of proxy, socks and auto, nothing else asks for a name, take it away",
+     kSocks | kProxy | kAuto},
+    {"-a", "-a", ReadDisclosure, "is an option of proxy, nothing else looks into requests, take it away",
+     kProxy | kAuto},
     {"-k", "-k", ReadKeepUpstreams,
-     "is an option of proxy, nothing else serves clients over one upstream, take it away", kProxy},
-    {"-h", "-h", ReadDefaultTarget, "is an option of proxy, whose clients may name no target, take it away", kProxy},
-    {"-P", "", nullptr, "is an option of tlspr, nothing else lacks a port, take it away"},
+     "is an option of proxy, nothing else serves clients over one upstream, take it away", kProxy | kAuto},
+    {"-h", "-h", ReadDefaultTarget,
+     "is an option of proxy, tlspr and auto, whose clients may name no target, take it away", kProxy | kTlspr | kAuto},
+    {"-P", "-P", ReadTargetPort, "is an option of tlspr and auto, nothing else lacks a port, take it away",
+     kTlspr | kAuto},
     {"-x", "", nullptr, "is an option of the mail proxies, nothing else offers STARTTLS, take it away"},
-    {"-X", "", nullptr, "is an option of tlspr, nothing else speaks for a mail server, use tlspr for it"},
-    {"-c", "", nullptr, "is an option of tlspr, nothing else looks for TLS in what it relays, use tlspr for it"},
+    {"-X", "", nullptr, "is an option of tlspr and not built yet, it would have no effect, take it away"},
+    {"-c", "-c", ReadTlsDemand,
+     "is an option of tlspr and auto, nothing else looks for TLS in what it relays, use tlspr for it", kTlspr | kAuto},
     {"-F", "", nullptr, "is an option of dnspr, nothing else answers names, take it away"},
 };
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "protocols/config/commands/relay_target.h"
 #include "protocols/config/commands/service_options.h"
 #include "protocols/config/values.h"
 #include "protocols/service/snapshot.h"
@@ -89,29 +89,10 @@ std::optional<uint16_t> ListenPort(CommandContext& context, const std::string& w
   return static_cast<uint16_t>(*port);
 }
 
-absl::Status ParseTarget(absl::string_view word, service::RelayTarget& target) {
-  if (absl::StartsWith(word, "unix:")) {
-    absl::StatusOr<sys::SocketAddress> path = ParseLocalAddress(word, /*allow_unix=*/true);
-    if (path.ok()) target.address = *path;
-    return path.status();
-  }
-  absl::StatusOr<sys::SocketAddress> address = sys::SocketAddress::ParseIp(word, 0);
-  if (address.ok()) {
-    target.address = *address;
-    return absl::OkStatus();
-  }
-  target.host_name = std::string(word);
-  const absl::Status status = CheckHostName(word);
-  if (status.ok()) return status;
-  return absl::InvalidArgumentError(
-      absl::StrCat(status.message(), ", give a name, an address, unix:/PATH or unix:@NAME"));
-}
-
 // DST and DSTPORT.
 std::optional<service::RelayTarget> Target(CommandContext& context, const std::string& host, const std::string& port) {
-  service::RelayTarget target;
-  const absl::Status status = ParseTarget(host, target);
-  if (!status.ok()) context.Error(absl::StrCat("DST ", Quoted(host), " ", status.message()));
+  absl::StatusOr<service::RelayTarget> target = ParseRelayTarget(host);
+  if (!target.ok()) context.Error(absl::StrCat("DST ", Quoted(host), " ", target.status().message()));
   // Unix sockets have no port; the word must be there all the same.
   const bool is_unix = absl::StartsWith(host, "unix:");
   const auto number = ParseInteger(port, is_unix ? 0 : 1, 65535);
@@ -119,10 +100,10 @@ std::optional<service::RelayTarget> Target(CommandContext& context, const std::s
     context.Error(absl::StrCat("DSTPORT ", Quoted(port), " is no port, ports are 1 to 65535",
                                is_unix ? " (write 0 for a unix socket)" : "", ", give one"));
   }
-  if (!status.ok() || !number) return std::nullopt;
-  target.port = is_unix ? 0 : static_cast<uint16_t>(*number);
-  if (target.address.is_ip()) target.address.set_port(target.port);
-  return target;
+  if (!target.ok() || !number) return std::nullopt;
+  target->port = is_unix ? 0 : static_cast<uint16_t>(*number);
+  if (target->address.is_ip()) target->address.set_port(target->port);
+  return *std::move(target);
 }
 
 // Services whose clients name the destination have no words behind their options.
@@ -193,32 +174,52 @@ void HandleUdppm(CommandContext& context) {
   Finish(context, *std::move(draft));
 }
 
-void HandleSocks(CommandContext& context) {
-  constexpr uint16_t kDefaultPort = 1080;
-  ServiceDraft draft = Begin(context, ServiceType::kSocks, "SOCKS");
+namespace {
+
+// A service whose clients say where to.
+std::optional<ServiceDraft> ReadProxy(CommandContext& context, ServiceType type, absl::string_view log_name,
+                                      uint16_t default_port) {
+  ServiceDraft draft = Begin(context, type, log_name);
   const int first = ReadServiceOptions(context, draft);
-  if (first == 0 || !NothingBehindOptions(context, first)) return;
-  SetListenPort(draft.port.value_or(kDefaultPort), draft.options);
+  if (first == 0 || !NothingBehindOptions(context, first)) return std::nullopt;
+  SetListenPort(draft.port.value_or(default_port), draft.options);
+  return draft;
+}
+
+void WarnOfUncheckedPasswords(CommandContext& context, const ServiceDraft& draft) {
   if (draft.options.credentials == service::ClientCredentials::kRequired && context.state.noted.insert("-u2").second) {
     context.Warning(
         "-u2 makes every client give a name and a password, but neither is checked under auth none and iponly, and "
         "whoever gives some is let in, do not rely on it");
   }
-  Finish(context, std::move(draft));
+}
+
+}  // namespace
+
+void HandleSocks(CommandContext& context) {
+  std::optional<ServiceDraft> draft = ReadProxy(context, ServiceType::kSocks, "SOCKS", 1080);
+  if (!draft) return;
+  WarnOfUncheckedPasswords(context, *draft);
+  Finish(context, *std::move(draft));
 }
 
 void HandleProxy(CommandContext& context) {
-  constexpr uint16_t kDefaultPort = 3128;
-  ServiceDraft draft = Begin(context, ServiceType::kHttpProxy, "PROXY");
-  const int first = ReadServiceOptions(context, draft);
-  if (first == 0 || !NothingBehindOptions(context, first)) return;
-  SetListenPort(draft.port.value_or(kDefaultPort), draft.options);
-  if (draft.options.credentials == service::ClientCredentials::kRequired && context.state.noted.insert("-u2").second) {
-    context.Warning(
-        "-u2 makes every client give a name and a password, but neither is checked under auth none and iponly, and "
-        "whoever gives some is let in, do not rely on it");
-  }
-  Finish(context, std::move(draft));
+  std::optional<ServiceDraft> draft = ReadProxy(context, ServiceType::kHttpProxy, "PROXY", 3128);
+  if (!draft) return;
+  WarnOfUncheckedPasswords(context, *draft);
+  Finish(context, *std::move(draft));
+}
+
+void HandleAuto(CommandContext& context) {
+  std::optional<ServiceDraft> draft = ReadProxy(context, ServiceType::kAuto, "AUTO", 8080);
+  if (!draft) return;
+  WarnOfUncheckedPasswords(context, *draft);
+  Finish(context, *std::move(draft));
+}
+
+void HandleTlspr(CommandContext& context) {
+  std::optional<ServiceDraft> draft = ReadProxy(context, ServiceType::kTlsSniff, "TLSPR", 1443);
+  if (draft) Finish(context, *std::move(draft));
 }
 
 }  // namespace sluice::config

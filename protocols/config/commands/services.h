@@ -13,6 +13,8 @@ void HandleTcppm(CommandContext& context);
 void HandleUdppm(CommandContext& context);
 void HandleSocks(CommandContext& context);
 void HandleProxy(CommandContext& context);
+void HandleAuto(CommandContext& context);
+void HandleTlspr(CommandContext& context);
 
 }  // namespace sluice::config
 

@@ -167,6 +167,51 @@ TEST(SocksTest, UdpAssociations) {
   EXPECT_THAT(Said("udp_ports 5-4\nsocks"), HasSubstr("'5-4' is no range of ports"));
 }
 
+TEST(TlsprTest, Options) {
+  const ServiceOptions plain = ServiceOf("tlspr");
+  EXPECT_EQ(plain.type, service::ServiceType::kTlsSniff);
+  EXPECT_EQ(plain.log_name, "TLSPR");
+  EXPECT_EQ(plain.listen.ToString(), "0.0.0.0:1443");
+  EXPECT_EQ(plain.sniff.demand, service::TlsDemand::kNone);
+  EXPECT_EQ(plain.sniff.target_port, 0);
+  EXPECT_FALSE(plain.default_target.has_value());
+  const ServiceOptions all = ServiceOf("tlspr -p1 -P8443 -c3 -hexample.com:80");
+  EXPECT_EQ(all.sniff.demand, service::TlsDemand::kServerCertificate);
+  EXPECT_EQ(all.sniff.target_port, 8443);
+  EXPECT_EQ(all.default_target->host_name, "example.com");
+  EXPECT_EQ(all.default_target->port, 80);
+}
+
+TEST(TlsprTest, DefaultDestination) {
+  EXPECT_EQ(ServiceOf("tlspr -hexample.com").default_target->port, 0);
+  EXPECT_EQ(ServiceOf("tlspr -h192.0.2.1").default_target->address.ToString(), "192.0.2.1:0");
+  EXPECT_EQ(ServiceOf("tlspr -h192.0.2.1:80").default_target->address.ToString(), "192.0.2.1:80");
+  EXPECT_EQ(ServiceOf("tlspr -h2001:db8::1").default_target->address.ToString(), "[2001:db8::1]:0");
+  EXPECT_EQ(ServiceOf("tlspr -h[2001:db8::1]:80").default_target->address.ToString(), "[2001:db8::1]:80");
+  EXPECT_EQ(ServiceOf("tlspr -hunix:/run/a").default_target->address.ToString(), "unix:/run/a");
+  for (const char* word : {"-h", "-hexample.com:", "-hexample.com:x", "-h:80", "-ha:b:c", "-h127.1"}) {
+    EXPECT_THAT(Said(std::string("tlspr ") + word), HasSubstr("error: tlspr: '")) << word;
+  }
+}
+
+TEST(TlsprTest, WhatItHasNot) {
+  EXPECT_THAT(Said("tlspr -s3"), HasSubstr("'-s3' would split the ClientHello"));
+  EXPECT_THAT(Said("tlspr -u2"), HasSubstr("'-u2' is an option of proxy, socks and auto"));
+  EXPECT_THAT(Said("tlspr -c5"), HasSubstr("'-c5' is none of -c0 to -c4"));
+}
+
+TEST(AutoTest, HasTheOptionsOfThree) {
+  const ServiceOptions options = ServiceOf("auto -P8443 -c2 -u -a1 -U0 -N192.0.2.1 -s3");
+  EXPECT_EQ(options.type, service::ServiceType::kAuto);
+  EXPECT_EQ(options.log_name, "AUTO");
+  EXPECT_EQ(options.listen.port(), 8080);
+  EXPECT_EQ(options.sniff.demand, service::TlsDemand::kServerHello);
+  EXPECT_EQ(options.credentials, service::ClientCredentials::kNever);
+  EXPECT_EQ(options.http.disclosure, service::ClientDisclosure::kRandom);
+  EXPECT_FALSE(options.socks.log_each_destination);
+  EXPECT_FALSE(options.relay.splice.automatic);
+}
+
 TEST(SocksTest, NothingStandsBehindTheOptions) {
   EXPECT_THAT(Said("socks 1080"), HasSubstr("'1080' stands behind the options"));
   EXPECT_THAT(Said("socks -p1 # x"), HasSubstr("give comments a line of their own"));
