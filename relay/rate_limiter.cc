@@ -43,6 +43,11 @@ int64_t RateLimiter::ReadyBytes(sys::MonotonicNanos now) const {
   return held * 4 >= TurnBytes() ? held : 0;
 }
 
+bool RateLimiter::IsFull(sys::MonotonicNanos now) const {
+  const int64_t rate = bits_per_second();
+  return rate <= 0 || now - paid_until_.load(std::memory_order_relaxed) >= BucketNanos(rate);
+}
+
 sys::MonotonicNanos RateLimiter::Reserve(int64_t bytes, sys::MonotonicNanos now) {
   const int64_t rate = bits_per_second();
   if (rate <= 0) return now;

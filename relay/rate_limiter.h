@@ -39,6 +39,8 @@ class RateLimiter {
   int64_t TurnBytes() const;
   // Bytes that are there without waiting, and are worth a read: a quarter of a turn or more, else 0.
   int64_t ReadyBytes(sys::MonotonicNanos now) const;
+  // Nobody has used it for so long that it would give a newcomer all that it holds.
+  bool IsFull(sys::MonotonicNanos now) const;
   // Takes a turn of `bytes`; they may be moved from the time on that is returned, which may be past.
   sys::MonotonicNanos Reserve(int64_t bytes, sys::MonotonicNanos now);
   // Of a turn: not moved after all.

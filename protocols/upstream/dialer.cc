@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "protocols/upstream/proxy_header.h"
 #include "protocols/upstream/socks_client.h"
 #include "relay/connecting.h"
+#include "sys/base/errno_status.h"
 #include "sys/blocking/connect.h"
 #include "sys/blocking/deadline_stream.h"
 
@@ -107,7 +107,8 @@ void Attempt::Fail(ResultCode result, int error, std::string what, const Parent*
   dialed_.what = std::move(what);
   if (!parents_fault || culprit == nullptr) return;
   culprit_ = culprit;
-  const std::string why = error == 0 ? std::string(result.name) : absl::StrCat(result.name, ", ", std::strerror(error));
+  const std::string why =
+      error == 0 ? std::string(result.name) : absl::StrCat(result.name, ", ", sys::ErrnoText(error));
   options_.health->Failed(culprit->ToString(), why, Now());
 }
 
@@ -131,7 +132,7 @@ void Attempt::Connect(const Endpoint& to, const Parent* parent) {
     if (ConnectTo(addresses[i], Now() + std::max<int64_t>(0, end - Now()) / left)) return;
   }
   const int error = dialed_.error;
-  std::string what = absl::StrCat("There is no connection to ", whom, ": ", std::strerror(error), ".");
+  std::string what = absl::StrCat("There is no connection to ", whom, ": ", sys::ErrnoText(error), ".");
   // An address that is not (or no more) ours: another one of its group may do.
   if (IsOurFault(error)) {
     return Fail(accounting::ConnectResult(error), error, std::move(what), route_.source, error == EADDRNOTAVAIL);

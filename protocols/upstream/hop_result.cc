@@ -1,9 +1,9 @@
 #include "protocols/upstream/hop_result.h"
 
 #include <cerrno>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "sys/base/errno_status.h"
 
 namespace sluice::upstream {
 namespace {
@@ -128,7 +128,7 @@ HopVerdict JudgeSilence(const Parent& parent, const HopHandshake& handshake, int
   }
   verdict.result = CodesOf(parent).failed;
   verdict.error = error;
-  verdict.what = error == 0 ? "ended the connection" : absl::StrCat("is gone: ", std::strerror(error));
+  verdict.what = error == 0 ? "ended the connection" : absl::StrCat("is gone: ", sys::ErrnoText(error));
   verdict.parent_is_at_fault = error != ECANCELED;
   return verdict;
 }
