@@ -11,6 +11,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
 
 from harness import cpus, figures, goals, measure, paired, procfs, proxy, report, rounds, scenarios, table  # noqa: E402
+from harness import link as links  # noqa: E402
 from harness.proxy import Target, load_adapters  # noqa: E402
 from harness.scenarios import SCENARIOS  # noqa: E402
 
@@ -192,7 +193,7 @@ class ReportTest(unittest.TestCase):
         files = [({"steer": "rps", "proxies": {}}, [row("haproxy", n, 1e-6) for n in range(2)]) for _ in range(2)]
         self.assertEqual([each["round"] for each in table.together(files)[0]], [0, 1, 2, 3])
         files[1][0]["steer"] = "none"
-        with self.assertRaisesRegex(ValueError, "none and rps"):
+        with self.assertRaisesRegex(ValueError, "receive steering.*: none and rps"):
             table.together(files)
 
 
@@ -249,6 +250,23 @@ class CpusTest(unittest.TestCase):
         self.assertEqual(cpus.default({2, 3, 4, 5}), {"proxy": (2,), "client": (3, 4), "origin": (5,)})
         with self.assertRaises(ValueError):
             cpus.default({0})
+
+
+class LinkTest(unittest.TestCase):
+    def test_what_is_said_of_a_link(self):
+        link = links.parse("20M,5,0.5")
+        self.assertEqual((link.rate, link.delay, link.loss), (20_000_000, 5.0, 0.5))
+        self.assertEqual(str(link), "20 Mbit/s a connection, 5 ms, 0.5% lost")
+        self.assertEqual(links.parse("0,2ms,0%"), links.Link(0, 2.0, 0.0))
+        for wrong in ("", "20M", "20M,5", "20M,5,x", "M,5,1"):
+            with self.assertRaises(ValueError, msg=wrong):
+                links.parse(wrong)
+
+    def test_how_it_is_made(self):
+        link = links.parse("20M,5,0.5")
+        self.assertEqual(links.kernel_commands(link, "x0")[1], "tc qdisc add dev x0 parent 1: handle 2: fq maxrate 20000000bit")
+        self.assertEqual(len(links.kernel_commands(links.parse("0,5,0.5"), "x0")), 1)
+        self.assertEqual(links.emulator_arguments(link, ("a", "b")), ["--tun", "a,b", "--rate=20000000", "--delay=5.0", "--loss=0.5"])
 
 
 class PaceTest(unittest.TestCase):

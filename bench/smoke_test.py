@@ -129,10 +129,14 @@ class SmokeTest(unittest.TestCase):
 
     def test_a_killed_harness_takes_its_programs_with_it(self):
         running = self.start_and_wait_for_load()
-        started = self.recorded()
+        started, groups = self.recorded(), self.state()["cgroups"]
         running.kill()
         running.wait()
         self.assert_gone(started)
+        with processes.Children(self.folder) as children:
+            self.assertEqual(children.ended_leftovers, 0)
+        for folder in groups:
+            self.assertFalse(os.path.exists(folder), folder)
 
     def test_two_at_a_time_are_refused(self):
         with processes.Children(self.folder):
@@ -166,10 +170,13 @@ class SmokeTest(unittest.TestCase):
                 continue
         return False
 
+    def state(self):
+        with open(os.path.join(self.folder, "state.json")) as file:
+            return json.load(file)
+
     def recorded(self):
         try:
-            with open(os.path.join(self.folder, "state.json")) as file:
-                return [(pid, start) for pid, start, _ in json.load(file)["processes"]]
+            return [(pid, start) for pid, start, _ in self.state()["processes"]]
         except FileNotFoundError:
             return []
 

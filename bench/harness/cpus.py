@@ -5,6 +5,7 @@ import os
 import time
 
 ROLES = ("client", "proxy", "origin")
+_PREFIX = "sluice-bench."  # and the harness's process id
 _SHORT = {"cli": "client", "prx": "proxy", "srv": "origin"}
 SHORT = {role: short for short, role in _SHORT.items()}
 
@@ -67,8 +68,10 @@ class Cpusets:
     folders: dict
 
     @classmethod
-    def make(cls, name, cpus):
+    def make(cls, cpus):
+        name = f"{_PREFIX}{os.getpid()}"
         for root, controller in (("/sys/fs/cgroup/cpuset", None), ("/sys/fs/cgroup", "cpuset")):
+            _remove_abandoned(root)
             folder = os.path.join(root, name)
             try:
                 return cls(_make_below(root, folder, controller, cpus))
@@ -83,6 +86,13 @@ class Cpusets:
 
     def roots(self):
         return sorted({os.path.dirname(folder) for folder in self.folders.values()})
+
+
+def _remove_abandoned(root):
+    """Removes the empty groups of harnesses that are no more and whose state file is lost too."""
+    for name in os.listdir(root) if os.path.isdir(root) else []:
+        if name.startswith(_PREFIX) and not os.path.exists("/proc/" + name[len(_PREFIX):]):
+            remove(os.path.join(root, name), patience=0)
 
 
 def _make_below(root, folder, controller, cpus):

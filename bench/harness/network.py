@@ -1,12 +1,16 @@
 """Three network namespaces, linked by veth:  client 10.0.1.2 - 10.0.1.1 proxy 10.0.2.1 - 10.0.2.2 origin.
 
+With a shaped link, veth between client and proxy is slowed by the kernel, or its place is taken by a pair of TUN devices.
+
 The namespaces have no names: each is held by a process and entered through /proc/PID/ns/net, so nothing has to be
 mounted and nothing outlives its holder. They are built anew for every run, so that no run meets the ports in TIME_WAIT,
 the routes' learned metrics or the sockets of another.
 """
 
+import select
 import subprocess
 
+from harness import link as links
 from harness.cpus import ROLES
 
 CLIENT_IP, PROXY_IP, PROXY_ORIGIN_SIDE_IP, ORIGIN_IP = "10.0.1.2", "10.0.1.1", "10.0.2.1", "10.0.2.2"
@@ -38,8 +42,12 @@ class Network:
     `cpus` maps a role to the CPUs that are to do its receive work, by RPS; None leaves that work to whichever CPU sends.
     """
 
-    def __init__(self, children, cpus=None, forwarding=False):
+    def __init__(self, children, cpus=None, forwarding=False, link=None, emulator=""):
+        """`link`: a links.Link whose way is known; `emulator`: the program for the one that needs it."""
         self._children = children
+        self._link_shape = link
+        self._emulator_path = emulator
+        self.emulator = None  # the running one
         self._holders = {}
         try:
             for role in ROLES:
@@ -47,12 +55,18 @@ class Network:
             self._link()
             for role in ROLES:
                 self._configure(role, forwarding and role == "proxy")
+            if link and link.way == links.KERNEL:
+                for role, device in (("client", "client0"), ("proxy", "proxy0")):
+                    self._run(role, "\n".join(links.kernel_commands(link, device)))
             self.steered = bool(cpus) and all([self._steer(name, cpus[role]) for name, (role, *_) in _LINKS.items()])
         except BaseException:
             self.close()
             raise
 
     def close(self):
+        if self.emulator:
+            self._children.stop(self.emulator, grace=0)
+            self.emulator = None
         for holder in self._holders.values():
             self._children.stop(holder, grace=0)
         self._holders = {}
@@ -78,8 +92,24 @@ class Network:
         return holder
 
     def _link(self):
-        for end, peer, role in (("proxy0", "client0", "client"), ("proxy1", "origin0", "origin")):
+        pairs = [("proxy1", "origin0", "origin")]
+        if self._link_shape and self._link_shape.way == links.EMULATOR:
+            self._emulate("client0", "proxy0")
+        else:
+            pairs.append(("proxy0", "client0", "client"))
+        for end, peer, role in pairs:
             self._run("proxy", f"ip link add {end} mtu 1500 type veth peer name {peer} mtu 1500 netns {self.holder(role)}")
+
+    def _emulate(self, near, far):
+        command = [self._emulator_path, *links.emulator_arguments(self._link_shape, (near, far))]
+        self.emulator = self._children.start(
+            self.inside("client", command), "client", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        ready = select.select([self.emulator.stdout], [], [], 5)[0]
+        if not ready or not self.emulator.stdout.readline().startswith(b"ready"):
+            self.emulator.terminate()
+            raise NetworkError("the link: " + self.emulator.stderr.read().decode(errors="replace").strip()[-300:])
+        self._run("client", f"ip link set {far} netns {self.holder('proxy')}")
 
     def _configure(self, role, forwarding):
         settings = " ".join(f"'{setting}'" for setting in _SETTINGS + [f"net.ipv4.ip_forward={int(forwarding)}"])

@@ -60,7 +60,7 @@ class Children:
     def confine(self, cpus):
         """Holds what is started for a role from now on to its CPUs; True if by cgroups, False if by affinity alone."""
         self._cpus = cpus
-        self._cpusets = cpu_sets.Cpusets.make(f"sluice-bench.{os.getpid()}", cpus)
+        self._cpusets = cpu_sets.Cpusets.make(cpus)
         self._write_state()
         return bool(self._cpusets.folders)
 

@@ -63,7 +63,7 @@ _CPU = Figure(
 )
 _RATE = Figure(
     "Throughput", "rate", False,
-    lambda s: "Gbit/s" if s.bulk else "k req/s", lambda s, v: f"{v * 8:.1f}" if s.bulk else f"{v / 1000:.1f}", pace=True,
+    lambda s: "Gbit/s" if s.bulk else "k req/s", lambda s, v: f"{v * 8:.{3 if v < 0.125 else 1}f}" if s.bulk else f"{v / 1000:.1f}", pace=True,
 )
 _LATENCY = Figure("Latency, the 50th / 99th percentile", "p99_us", True, lambda s: "ms", lambda s, v: _significant(v / 1000))
 _PSS = Figure("Peak memory of the proxy's processes (PSS)", "peak_pss", True, lambda s: "MiB", lambda s, v: f"{v / 2**20:.1f}")

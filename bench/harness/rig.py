@@ -38,6 +38,7 @@ class Setup:
     repeats: int  # of a disturbed run
     patience: float  # how long to wait before a run for other programs to leave the machine alone
 
+    link: object = None  # link.Link; None: as fast as veth is
     certificate: str = ""  # of proxies that end TLS; "" where none of them do
 
     def loadtool(self):
@@ -45,6 +46,9 @@ class Setup:
 
     def mix(self):
         return os.path.join(self.binaries, "bench/mix/mix")
+
+    def emulator(self):
+        return os.path.join(self.binaries, "bench/link/link_emulator")
 
 
 class Rig:
@@ -79,9 +83,13 @@ class Rig:
 
     def _build(self):
         setup = self.setup
-        self._network = network.Network(setup.children, setup.cpus if setup.steer else None, not self.proxy.program)
+        self._network = network.Network(
+            setup.children, setup.cpus if setup.steer else None, not self.proxy.program, setup.link, setup.emulator()
+        )
         self.steered = self._network.steered
         self.sessions = {role: set() for role in ROLES}
+        if self._network.emulator:
+            self.sessions["client"].add(self._network.emulator.pid)
         self.origin_counters = counters.Counters(os.path.join(self.folder, "origin.counters"))
         self._start_origin()
         if self.proxy.program:

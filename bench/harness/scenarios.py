@@ -167,7 +167,7 @@ SETS = {
         tuple(f"http-{name}" for name in _TABLE if not name.startswith("stream"))
         + tuple(f"{kind}-{name}" for kind in ("connect", "socks") for name in _TUNNEL),
         "sluice-uring sluice-epoll haproxy haproxy-auto nginx squid tinyproxy dante microsocks".split(),
-        1.8,
+        1.6,
     ),
     "tls": Set(
         "the tables of TLS ended and begun in the proxy",

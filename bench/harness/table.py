@@ -46,9 +46,10 @@ def read(path):
 def together(files):
     """(rows of several (about, rows), name -> what is known of a proxy). The rounds are kept apart: only runs of one
     session make a pair."""
-    steering = {about.get("steer") for about, _ in files}
-    if len(steering) > 1:
-        raise ValueError(f"runs with receive steering {' and '.join(sorted(map(str, steering)))} are not of one kind")
+    for key, what in (("steer", "receive steering"), ("link", "link"), ("cpus", "CPUs")):
+        found = {str(about.get(key, "")) for about, _ in files}
+        if len(found) > 1:
+            raise ValueError(f"runs with different {what} are not of one kind: {' and '.join(sorted(found))}")
     rows, known = [], {}
     first = 0
     for about, part in files:
