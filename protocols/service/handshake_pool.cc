@@ -140,6 +140,7 @@ void HandshakePool::Stop() {
     waiting_ = 0;
   }
   for (const std::shared_ptr<Task>& task : left) Shed(*task);
+  cancellation_.Cancel();
   threads_->Stop();
 }
 

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
+#include "sys/blocking/wait.h"
 #include "sys/process/thread_pool.h"
 #include "sys/thread/clock.h"
 #include "sys/thread/mutex.h"
@@ -52,8 +53,11 @@ class HandshakePool {
   // Runs or sheds the task, now or later; exactly one of its two functions is called.
   void Submit(Task task);
 
-  // Sheds what waits and waits for what runs: end that first by what it waits for. Later tasks are shed.
+  // Sheds what waits, cancels cancellation() and waits for what runs: what else that waits for is to be ended before.
+  // Later tasks are shed.
   void Stop();
+  // For the blocking calls of tasks (sys/blocking): they end with ECANCELED once the pool stops. Lives as long as this.
+  const sys::Cancellation* cancellation() const { return &cancellation_; }
 
   int cap() const { return cap_; }
   Stats stats() const;
@@ -79,6 +83,7 @@ class HandshakePool {
 
   const std::unique_ptr<sys::ThreadPool> threads_;
   const int cap_;
+  sys::Cancellation cancellation_;
 
   mutable sys::Mutex mutex_;
   Groups destinations_ ABSL_GUARDED_BY(mutex_);

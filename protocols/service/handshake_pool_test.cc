@@ -1,12 +1,16 @@
 #include "protocols/service/handshake_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <memory>
 #include <string>
 
+#include "sys/blocking/wait.h"
 #include "sys/thread/clock.h"
 #include "sys/thread/mutex.h"
 
@@ -142,6 +146,27 @@ TEST(HandshakePoolTest, BeyondTheBoundOfWaitingClientsAreShedAtOnce) {
   EXPECT_EQ(scene.Get(scene.shed_), 100);
   scene.Open();
   EXPECT_TRUE(scene.Await(scene.passed_, HandshakePool::kMostWaiting + 1));
+}
+
+TEST(HandshakePoolTest, StopEndsWhatTasksWaitFor) {
+  auto pool = HandshakePool::Create(2);
+  ASSERT_TRUE(pool.ok());
+  Scene scene;
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+  std::atomic<int> error{0};
+  HandshakePool::Task task;
+  task.run = [&, pool = pool->get()] {
+    scene.Note(scene.waiting_);
+    error = sys::WaitUntilReady(ends[0], sys::Direction::kRead, sys::kNoDeadline, pool->cancellation());
+  };
+  task.shed = [] {};
+  (*pool)->Submit(std::move(task));
+  ASSERT_TRUE(scene.Await(scene.waiting_, 1));
+  (*pool)->Stop();
+  EXPECT_EQ(error, ECANCELED);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST(HandshakePoolTest, StopShedsWhatWaitsAndLaterTasks) {
