@@ -50,12 +50,16 @@ void Engine::Adopt(Handoff handoff) {
     s.flow[direction].policy = PathPolicy(PathPolicy::ModeOf(s.options->splice, direction == kUp));
     const int64_t step = direction == kUp ? s.options->report_bytes_from_client : s.options->report_bytes_from_upstream;
     if (step > 0) s.flow[direction].report_at_bytes = step;
-    const std::string& early = direction == kUp ? handoff.from_client : handoff.from_upstream;
+    std::string& early = direction == kUp ? handoff.from_client : handoff.from_upstream;
+    if (s.limits != nullptr && !early.empty()) {
+      LimitsOf(s, direction).Charge(static_cast<int64_t>(early.size()), now_);
+    }
+    if (direction == kDown) early.insert(0, handoff.answer);
     if (early.empty()) continue;
-    if (s.limits != nullptr) LimitsOf(s, direction).Charge(static_cast<int64_t>(early.size()), now_);
     if (!transfer_.Preload(s.flow[direction], early.data(), early.size())) {
       return ForceClose(s, EndCode::kNoResources, EndSide::kUs, ENOMEM);
     }
+    if (direction == kDown) s.flow[kDown].bytes -= static_cast<int64_t>(handoff.answer.size());
     s.flow[direction].state = NextFlowStep(FlowState::kReading, FlowEvent::kRestLeft).state;
   }
   s.leg[kClient].fd = std::move(handoff.client);

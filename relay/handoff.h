@@ -36,6 +36,8 @@ struct ConnectPlan {
   std::vector<sys::SocketAddress> candidates;  // at most kMostCandidates are tried
   sys::UniqueFd listener;                      // O_NONBLOCK and listening
   const OutgoingOptions* outgoing = nullptr;   // may be null; outlives the session (the observer holds the snapshot)
+  // Where they are this session's alone: `outgoing` points to them.
+  std::shared_ptr<const OutgoingOptions> own_outgoing;
 
   static constexpr int kMostCandidates = 16;
 };
@@ -59,6 +61,8 @@ struct Handoff {
   // Read already by the handshake; each is delivered before anything that the worker reads.
   std::string from_client;
   std::string from_upstream;
+  // With an `upstream`: what the client is told before anything that comes from there. Ours: it is not counted.
+  std::string answer;
 
   const RelayOptions* options = nullptr;  // outlives the session (the observer holds the snapshot)
   std::unique_ptr<SessionObserver> observer;

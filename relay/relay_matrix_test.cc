@@ -94,6 +94,18 @@ TEST_P(RelayMatrixTest, EarlyBytesComeBeforeEverythingElse) {
   EXPECT_EQ(s.record->report.from_upstream.bytes, 9);
 }
 
+TEST_P(RelayMatrixTest, AnswerOfOursComesBeforeTheUpstreamsEarlyBytes) {
+  for (const std::string& early : {std::string(), std::string("BANNER")}) {
+    TestSession& s = Start({.from_upstream = early, .answer = "granted "});
+    s.upstream.Send("hello");
+    ASSERT_TRUE(TurnUntil([&] { return s.client.received() == "granted " + early + "hello"; }));
+    s.upstream.Finish();
+    s.client.Finish();
+    ASSERT_TRUE(harness_->AllGone());
+    EXPECT_EQ(s.record->report.from_upstream.bytes, static_cast<int64_t>(early.size()) + 5) << "ours is not counted";
+  }
+}
+
 TEST_P(RelayMatrixTest, EarlyBytesMayBeMoreThanTheSinkTakes) {
   const std::string early = Bytes(4, 3'000'000);
   TestSession& s = Start({.from_upstream = early, .send_buffer_bytes = 65'536});

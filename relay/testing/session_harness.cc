@@ -45,6 +45,7 @@ TestSession& SessionHarness::Start(const StartArgs& args, const RelayOptions* op
   handoff.upstream_is_tcp = args.upstream != SocketKind::kUnix;
   handoff.from_client = args.from_client;
   handoff.from_upstream = args.from_upstream;
+  handoff.answer = args.answer;
   handoff.options = options;
   handoff.observer = std::make_unique<RecordingObserver>(session.record, std::move(framer));
   if (args.limits) {

@@ -69,6 +69,7 @@ struct StartArgs {
   SocketKind upstream = SocketKind::kIpv4;
   std::string from_client = {};
   std::string from_upstream = {};
+  std::string answer = {};
   int send_buffer_bytes = 0;  // SO_SNDBUF of both of the relay's sockets; 0 = the system's
   int receive_buffer_bytes = 0;
   bool upstream_has_left = false;                   // its far end was closed before the session began
