@@ -86,6 +86,7 @@ absl::StatusOr<std::shared_ptr<dns::Resolver>> Server::MakeResolver(const Snapsh
     options.static_records.push_back(
         {record.name, record.address.value_or(sys::SocketAddress::Any(sys::AddressFamily::kIpv4, 0))});
   }
+  options.fake_resolve = snapshot.dns.fake_resolve;
   absl::StatusOr<std::unique_ptr<dns::Resolver>> resolver = dns::Resolver::Create(std::move(options));
   if (!resolver.ok()) return resolver.status();
   return std::shared_ptr<dns::Resolver>(*std::move(resolver));
@@ -117,12 +118,14 @@ absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::stri
   if (!resolver.ok()) return resolver.status();
   auto logs = OpenLogs(*snapshot);
   if (!logs.ok()) return logs.status();
+  if (absl::Status status = metering_.Prepare(*snapshot); !status.ok()) return status;
   absl::StatusOr<ListenerPlan> plan = listeners_->Plan(*snapshot);
   if (!plan.ok()) return plan.status();
 
   // From here on nothing fails.
   for (const std::string& note : plan->notes) options_.say(note);
   resolver_ = *std::move(resolver);
+  const std::shared_ptr<const access::LimitSet> limits = metering_.Commit(*snapshot);
   std::vector<sys::SocketAddress> bound;
   for (const ListenerPlan::Entry& entry : plan->entries) bound.push_back(entry.listener->bound);
   const std::vector<bool> loops = FindSelfLoops(*snapshot, bound);
@@ -151,6 +154,9 @@ absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::stri
     context->log_addresses = WantsAddresses(options.log);
     context->resolver = resolver_;
     context->handshakes = handshakes_.get();
+    context->parent_health = &parent_health_;
+    context->cancellation = &cancellation_;
+    context->limits = limits;
     context->own_proxies = own_proxies;
     context->leads_to_itself = loops[i];
     if (loops[i]) {
@@ -222,8 +228,10 @@ void Server::EndSessions() {
 
 void Server::Stop() {
   // What handshake threads wait for ends first, then they do, then nobody posts to the workers any more.
+  cancellation_.Cancel();
   if (handshakes_ != nullptr) handshakes_->Stop();
   if (workers_ != nullptr) workers_->Stop();
+  metering_.Stop();
   if (log_ != nullptr) log_->Stop();
 }
 

@@ -13,10 +13,13 @@
 #include "protocols/dns/resolver.h"
 #include "protocols/service/handshake_pool.h"
 #include "protocols/service/listeners.h"
+#include "protocols/service/metering.h"
 #include "protocols/service/service_context.h"
 #include "protocols/service/snapshot.h"
+#include "protocols/upstream/parent_health.h"
 #include "relay/acceptor.h"
 #include "relay/worker_pool.h"
+#include "sys/blocking/wait.h"
 #include "sys/loop/loop_probe.h"
 
 namespace sluice::service {
@@ -31,7 +34,8 @@ struct ServerOptions {
   int handshake_threads = 1024;
   sys::LoopChoice loop;
   HandlerFactory make_handler;
-  // One line for the operator, without a newline. Called on the main and the log thread.
+  // One line for the operator, without a newline. Called on the main thread, the log thread, the one that keeps
+  // counters, and handshake threads.
   std::function<void(const std::string&)> say;
 };
 
@@ -72,13 +76,18 @@ class Server {
   relay::WorkerPool& workers() { return *workers_; }
 
  private:
-  explicit Server(ServerOptions options) : options_(std::move(options)) {}
+  explicit Server(ServerOptions options)
+      : options_(std::move(options)), parent_health_(options_.say), metering_(options_.say) {}
 
   absl::StatusOr<std::shared_ptr<dns::Resolver>> MakeResolver(const Snapshot& snapshot) const;
   absl::StatusOr<std::vector<std::shared_ptr<accounting::LogChannel>>> OpenLogs(const Snapshot& snapshot);
   void SayIfGrown(int64_t now, int64_t& seen, const std::string& what);
 
   const ServerOptions options_;
+  // Before the threads that use them.
+  upstream::ParentHealth parent_health_;
+  sys::Cancellation cancellation_;
+  Metering metering_;
   std::unique_ptr<relay::WorkerPool> workers_;
   std::unique_ptr<HandshakePool> handshakes_;
   std::unique_ptr<accounting::LogThread> log_;

@@ -5,12 +5,15 @@
 #include <memory>
 #include <vector>
 
+#include "protocols/access/limits/limit_set.h"
 #include "protocols/accounting/log_thread.h"
 #include "protocols/dns/resolver.h"
 #include "protocols/service/handshake_pool.h"
 #include "protocols/service/snapshot.h"
+#include "protocols/upstream/parent_health.h"
 #include "relay/connection_budget.h"
 #include "relay/handoff.h"
+#include "sys/blocking/wait.h"
 #include "sys/net/socket_address.h"
 
 namespace sluice::service {
@@ -35,7 +38,11 @@ struct ServiceContext {
   std::shared_ptr<accounting::LogChannel> log;  // null: no records
   bool log_addresses = false;  // the log's format asks for our own addresses, which cost a call and memory each
   std::shared_ptr<dns::Resolver> resolver;
-  HandshakePool* handshakes = nullptr;  // outlives all contexts
+  HandshakePool* handshakes = nullptr;  // outlives all contexts, like the next two
+  upstream::ParentHealth* parent_health = nullptr;
+  const sys::Cancellation* cancellation = nullptr;  // ends what handshake threads wait for at the end of the process
+  // What its clients are charged with; null: nothing limits them.
+  std::shared_ptr<const access::LimitSet> limits;
   // Where those of our services listen whose clients say where to: a client that is led to one of these (ReachesAny in
   // self_loops.h) would come back to us.
   std::shared_ptr<const std::vector<sys::SocketAddress>> own_proxies;

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "protocols/access/limits/limit_rule.h"
 #include "protocols/access/source_location.h"
+#include "protocols/accounting/counters/counter_keeper.h"
 #include "relay/relay_options.h"
 #include "sys/net/address_range.h"
 #include "sys/net/socket_address.h"
@@ -113,6 +115,15 @@ struct SniffOptions {
   uint16_t target_port = 0;  // -P; 0 = 443
 };
 
+// `parentsticky`: whose connections have the same parents as long as these work.
+enum class ParentSticky : uint8_t { kNone, kSource, kUser };
+
+// How requests go over parents; which ones is a matter of rules.
+struct ParentOptions {
+  int retries = 2;  // `parentretries`: how often another chain is drawn after a failure
+  ParentSticky sticky = ParentSticky::kNone;
+};
+
 // One service command with every setting that was in force on its line. Immutable once loaded.
 struct ServiceOptions {
   ServiceType type = ServiceType::kTcpPortMap;
@@ -143,6 +154,8 @@ struct ServiceOptions {
   // -h: for clients that name nobody. Port 0: the protocol's own.
   std::optional<RelayTarget> default_target;
 
+  ParentOptions parents;
+
   LogOptions log;
   bool force_reauthorise = true;  // force / noforce
 };
@@ -161,6 +174,7 @@ struct DnsOptions {
   int cache_ipv4_entries = 0;
   int cache_ipv6_entries = 0;
   std::vector<Record> records;
+  bool fake_resolve = false;  // `fakeresolve`: parents do it
   int64_t timeout_nanos = 15 * sys::kNanosPerSecond;
 };
 
@@ -182,6 +196,9 @@ struct ProcessOptions {
 struct Snapshot {
   std::vector<std::unique_ptr<const ServiceOptions>> services;
   DnsOptions dns;
+  // Limits concern all services, wherever they stand.
+  std::vector<access::LimitRule> limits;
+  accounting::CounterFileOptions counters;
   ProcessOptions process;
   uint64_t generation = 0;  // 1 for the first; set by the server
 };
