@@ -2,10 +2,12 @@
 #define SLUICE_PROTOCOLS_HTTP_IDLE_UPSTREAMS_H_
 
 #include <cstdint>
+#include <list>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "sys/base/unique_fd.h"
 #include "sys/net/socket_address.h"
 #include "sys/thread/clock.h"
@@ -27,8 +29,10 @@ class IdleUpstreams {
     sys::SocketAddress address;
   };
 
-  static constexpr int kMost = 64;
-  static constexpr int kMostOfOneRoute = 16;
+  // As many as clients come at once: each one more is a connection less that is made. Each is a descriptor here and one
+  // at the origin, which 30 s of silence give back.
+  static constexpr int kMost = 512;
+  static constexpr int kMostOfOneRoute = 256;
   // Servers in use close theirs after 5 (node), 60 or 75 s (nginx).
   static constexpr int64_t kMostNanos = 30 * sys::kNanosPerSecond;
 
@@ -47,9 +51,14 @@ class IdleUpstreams {
     Upstream upstream;
     sys::MonotonicNanos since = 0;
   };
-  void Expire(sys::MonotonicNanos now);
+  using List = std::list<Idle>;
 
-  std::vector<Idle> idle_;  // oldest first
+  void Expire(sys::MonotonicNanos now);
+  // Closes it, or gives it away. Returns the next younger one.
+  List::iterator Remove(List::iterator idle);
+
+  List idle_;                                                               // oldest first
+  absl::flat_hash_map<std::string, std::vector<List::iterator>> of_route_;  // oldest first
 };
 
 }  // namespace sluice::http
