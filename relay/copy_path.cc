@@ -15,11 +15,11 @@ namespace {
 // send(2) until everything is taken, the sink is blocked, or it fails. A partial send is tried again, so that the
 // kernel has said EAGAIN and will report when there is space. Returns the bytes taken; `error` is 0, EAGAIN or what
 // failed.
-uint32_t SendAll(int fd, const char* bytes, uint32_t size, int& error) {
+uint32_t SendAll(int fd, const char* bytes, uint32_t size, int& error, int flags = 0) {
   uint32_t sent = 0;
   error = 0;
   while (sent < size) {
-    const ssize_t n = send(fd, bytes + sent, size - sent, MSG_NOSIGNAL);
+    const ssize_t n = send(fd, bytes + sent, size - sent, MSG_NOSIGNAL | flags);
     if (n >= 0) {
       sent += static_cast<uint32_t>(n);
     } else if (errno != EINTR) {
@@ -134,9 +134,11 @@ Transfer::Outcome Transfer::ReadInto(Leg& source, int asked) {
   return {.result = Result::kTaken, .bytes = got};
 }
 
-Transfer::Outcome Transfer::DeliverBuffer(Flow& flow, Leg& sink) {
+Transfer::Outcome Transfer::DeliverBuffer(Flow& flow, Leg& sink, bool end_follows) {
   Outcome outcome{.result = Result::kTaken};
-  const uint32_t sent = SendAll(sink.fd.get(), flow.rest.bytes(), flow.rest.size(), outcome.error);
+  // MSG_MORE keeps back the last, partial segment: the end comes along with it (tcp(7), TCP_CORK).
+  const uint32_t sent =
+      SendAll(sink.fd.get(), flow.rest.bytes(), flow.rest.size(), outcome.error, end_follows ? MSG_MORE : 0);
   outcome.bytes = sent;
   if (sent > 0) flow.rest.Consume(sent);
   if (outcome.error == EAGAIN) {
@@ -164,8 +166,8 @@ Transfer::Outcome Transfer::Take(Flow& flow, Leg& source, Leg& sink, const Relay
   return Copy(flow, source, sink, options, most_bytes);
 }
 
-Transfer::Outcome Transfer::Deliver(Flow& flow, Leg& sink) {
-  return flow.pipe != nullptr ? DeliverPipe(flow, sink) : DeliverBuffer(flow, sink);
+Transfer::Outcome Transfer::Deliver(Flow& flow, Leg& sink, bool end_follows) {
+  return flow.pipe != nullptr ? DeliverPipe(flow, sink) : DeliverBuffer(flow, sink, end_follows);
 }
 
 void Transfer::DropRest(Flow& flow) {

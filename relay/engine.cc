@@ -74,8 +74,14 @@ void Engine::Adopt(Handoff handoff) {
   s.leg[kUpstream].writable = true;
   if (!WatchLeg(s, kUpstream, kKindUpstream)) return;
   wheel_.Arm(SessionTimer(s), IdleDeadline(s));
-  Pump(s, kUp);
-  if (s.stage == SessionStage::kRelaying) Pump(s, kDown);
+  for (const int direction : {kUp, kDown}) {
+    // What came early leaves with the other messages of the turn; nothing is known to be readable yet.
+    if (HoldsRest(s.flow[direction].state)) {
+      deferred_.push_back(MakeToken(s.slot, s.generation, static_cast<uint8_t>(direction)));
+    } else if (s.stage == SessionStage::kRelaying) {
+      Pump(s, direction);
+    }
+  }
   if (s.stage == SessionStage::kRelaying) Settle(s);
 }
 
@@ -145,7 +151,9 @@ bool Engine::PumpRest(Session& session, int direction) {
   Flow& flow = session.flow[direction];
   Leg& sink = session.leg[SinkOf(direction)];
   if (!sink.writable) return false;
-  const Transfer::Outcome outcome = transfer_.Deliver(flow, sink);
+  // The end that follows goes into the same packet. Not so before a reset, which waits until all has been sent.
+  const bool end_follows = flow.state == FlowState::kFlushing && !session.leg[SourceOf(direction)].is_gone;
+  const Transfer::Outcome outcome = transfer_.Deliver(flow, sink, end_follows);
   if (outcome.bytes > 0) session.active_tick = TickOf(now_);
   if (outcome.result == Transfer::Result::kSinkError) {
     SinkBroke(session, direction, outcome.error);

@@ -38,8 +38,8 @@ void Engine::PumpFramed(Session& session, int direction) {
         AfterTake(session, direction, outcome.bytes);
         if (outcome.rest_left) HoldRest(session, direction, outcome.deferred);
         if (direction == kUp && framer.WaitNanos() > 0) wheel_.Arm(SessionTimer(session), IdleDeadline(session));
-        if (outcome.deferred) return;
         if (outcome.next != Framer::Next::kGoOn) return GoOn(session, direction, outcome.next, 0);
+        if (outcome.deferred) return;
         break;
       case Transfer::Result::kNothing:
         return;
@@ -132,7 +132,8 @@ void Engine::CloseFramed(Session& session) {
   FreeUpstream(session);
   Step(session, kUp, FlowEvent::kAbandon);
   Step(session, kDown, FlowEvent::kSourceEnd);
-  if (HoldsRest(session.flow[kDown].state)) PumpRest(session, kDown);
+  const Flow& down = session.flow[kDown];
+  if (HoldsRest(down.state) && !down.rest.lent()) PumpRest(session, kDown);
 }
 
 // Puts `text` behind what is held for the client. False without memory; the session is over then.

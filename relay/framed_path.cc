@@ -79,10 +79,12 @@ Transfer::Outcome Transfer::Give(Flow& flow, const Leg& source, Leg& sink, Frame
     more = step.next == Framer::Next::kGoOn && step.taken > 0 && at < bytes.size();
     if (step.next == Framer::Next::kTunnel && pass.empty()) pass = bytes.substr(at);  // nobody's to read any more
     const int64_t size = static_cast<int64_t>(framed_.size() + pass.size());
-    if (!blocked && size > 0 && step.next == Framer::Next::kGoOn && !more && MayDefer(source, size)) {
+    const bool may_wait = step.next == Framer::Next::kGoOn || step.next == Framer::Next::kClose;
+    if (!blocked && size > 0 && may_wait && !more && MayDefer(source, size)) {
       PutInReadArea(framed_, pass);
       outcome = Defer(flow, size);
       outcome.bytes = static_cast<int64_t>(bytes.size());
+      outcome.next = step.next;
       return outcome;
     }
     if (!blocked) {

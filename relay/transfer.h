@@ -82,7 +82,8 @@ class Transfer {
 
   // Gives held bytes to the sink until all are gone (kTaken, rest_left false), it is blocked (kTaken, rest_left true),
   // or it fails.
-  Outcome Deliver(Flow& flow, Leg& sink);
+  // `end_follows`: the sink is shut, or closed in order, as soon as all are gone.
+  Outcome Deliver(Flow& flow, Leg& sink, bool end_follows);
 
   // Nothing is deferred any more: Deliver() was called for each.
   void AfterDeferred();
@@ -116,7 +117,7 @@ class Transfer {
   Outcome Defer(Flow& flow, int64_t bytes);
   // Puts both pieces, one behind the other, at the begin of a read area; `second` may lie there already.
   void PutInReadArea(absl::string_view first, absl::string_view second);
-  Outcome DeliverBuffer(Flow& flow, Leg& sink);
+  Outcome DeliverBuffer(Flow& flow, Leg& sink, bool end_follows);
   Outcome DeliverPipe(Flow& flow, Leg& sink);
   int ReadBytes(const Flow& flow, const RelayOptions& options, int64_t most_bytes) const;
   void Drop(Flow& flow, int64_t bytes);
