@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """The parts of the harness that need no network: parsing, accounting, rounds, statistics, verdicts."""
 
+import json
 import os
+import signal
 import sys
 import tempfile
+import time
 import unittest
+import xml.etree.ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
 
-from harness import cpus, figures, goals, measure, paired, procfs, proxy, report, rounds, scenarios, table  # noqa: E402
+from harness import cpus, figures, goals, measure, paired, picture, processes, procfs, proxy, report, rounds, scenarios, table  # noqa: E402
 from harness import link as links  # noqa: E402
 from harness.proxy import Target, load_adapters  # noqa: E402
 from harness.scenarios import SCENARIOS  # noqa: E402
@@ -79,6 +83,53 @@ class PairedTest(unittest.TestCase):
 
     def test_two_values_have_no_interval(self):
         self.assertIsNone(paired.interval([1.0, 2.0]))
+
+
+class ChildrenTest(unittest.TestCase):
+    """What a harness starts, and what it finds of an earlier one."""
+
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self._folder.cleanup)
+        self.folder = self._folder.name
+
+    def test_everything_is_ended(self):
+        with processes.Children(self.folder) as children:
+            child = children.start(["sh", "-c", "sleep 600 & exec sleep 600"])
+            wait_for(lambda: len(procfs.members(child.pid)) == 2)
+            session = child.pid
+        self.assertEqual(procfs.members(session), [])
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "state.json")))
+
+    def test_leftovers_of_this_boot_only(self):
+        with processes.Children(self.folder) as children:
+            child = children.start(["sleep", "600"])
+            state = os.path.join(self.folder, "state.json")
+            with open(state) as file:
+                said = json.load(file)
+            self.assertEqual(said["processes"][0][0], child.pid)
+            other = os.path.join(self.folder, "other.json")
+            with open(other, "w") as file:
+                json.dump({**said, "boot": "another"}, file)
+            self.assertEqual(processes.end_leftovers(other), 0)
+            self.assertIsNone(child.poll())
+            self.assertEqual(processes.end_leftovers(state), 1)
+            self.assertEqual(child.wait(10), -signal.SIGKILL)
+
+    def test_a_broken_state_file_is_no_harm(self):
+        path = os.path.join(self.folder, "state.json")
+        self.assertEqual(processes.end_leftovers(path), 0)
+        with open(path, "w") as file:
+            file.write("{")
+        self.assertEqual(processes.end_leftovers(path), 0)
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError("waited in vain")
+        time.sleep(0.01)
 
 
 class RoundsTest(unittest.TestCase):
@@ -180,14 +231,23 @@ class ReportTest(unittest.TestCase):
         rows = [row("haproxy", n, 10e-6 + n * 1e-6) for n in range(3)]
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "x.csv")
-            writer = table.Writer(path, {"kernel": "6.18"})
+            writer = table.Writer(path, {"kernel": "6.18", "proxies": {}})
             for each in rows:
                 writer.add(each)
             writer.close()
             about, read = table.read(path)
-        self.assertEqual(about, {"kernel": "6.18"})
+        self.assertEqual(about, {"kernel": "6.18", "proxies": {}})
         self.assertEqual([r["cpu_per_unit"] for r in read], [10e-6, 11e-6, 12e-6])
         self.assertEqual(tables(read), tables(rows))
+
+    def test_files_of_another_program_are_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.csv")
+            for text, why in (("time,proxy\n", "not a file of raw figures"), ('# {"kernel": "6"}\ntime\n', "earlier program")):
+                with open(path, "w") as file:
+                    file.write(text)
+                with self.assertRaisesRegex(ValueError, why):
+                    table.read(path)
 
     def test_rounds_of_two_sessions_stay_apart(self):
         files = [({"steer": "rps", "proxies": {}}, [row("haproxy", n, 1e-6) for n in range(2)]) for _ in range(2)]
@@ -207,6 +267,7 @@ class GoalsTest(unittest.TestCase):
         self.assertEqual(goals.verdict((0.5, (0.4, 0.6), 9), 1.1), "met")
         self.assertEqual(goals.verdict((600, (599, 601), 3), 640, exact=True), "met")
         self.assertIn("open", goals.verdict((1.0, None, 1), 1.1))
+        self.assertEqual(goals.verdict((600, None, 1), 640, exact=True), "met")
 
     def test_goals_name_what_there_is(self):
         known = load_adapters()
@@ -250,6 +311,26 @@ class CpusTest(unittest.TestCase):
         self.assertEqual(cpus.default({2, 3, 4, 5}), {"proxy": (2,), "client": (3, 4), "origin": (5,)})
         with self.assertRaises(ValueError):
             cpus.default({0})
+
+
+class PictureTest(unittest.TestCase):
+    def test_it_is_an_svg_with_a_bar_for_each_proxy(self):
+        rows = [row(p, n, c) for n in range(3) for p, c in (("haproxy", 90e-6), ("nginx", 12e-6), ("sluice-epoll", 10e-6))]
+        known = {**KNOWN, "<&>": KNOWN["nginx"]}
+        rows += [row("<&>", n, 20e-6) for n in range(3)]
+        text = picture.draw(rows, known, "relay", "sluice-epoll")
+        root = xml.etree.ElementTree.fromstring(text)
+        space = "{http://www.w3.org/2000/svg}"
+        self.assertEqual(root.tag, space + "svg")
+        words = [each.text for each in root.iter(space + "text")]
+        for word in ("ka-1k", "1.00", "1.20", "2.00", "9.00 →", "<&>", "haproxy"):
+            self.assertIn(word, words)
+        right = max(float(bar.get("x", 0)) + float(bar.get("width")) for bar in root.iter(space + "rect"))
+        self.assertLessEqual(right, float(root.get("width")))
+
+    def test_nothing_to_compare_is_no_picture(self):
+        self.assertIsNone(picture.draw([row("nginx", 0, 1e-6)], KNOWN, "relay", "sluice-epoll"))
+        self.assertIsNone(picture.draw([row("nginx", 0, 1e-6)], KNOWN, "http", "nginx"))
 
 
 class LinkTest(unittest.TestCase):

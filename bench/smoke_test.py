@@ -101,12 +101,15 @@ class SmokeTest(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def test_an_interrupted_run_leaves_nothing(self):
-        running = self.start_and_wait_for_load()
-        started = self.recorded()
-        running.send_signal(signal.SIGINT)
-        self.assertEqual(running.wait(20), 130)
-        self.assert_gone(started)
-        self.assertFalse(os.path.exists(os.path.join(self.folder, "state.json")))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(number):
+                running = self.start_and_wait_for_load()
+                started, groups = self.recorded(), self.state()["cgroups"]
+                running.send_signal(number)
+                self.assertEqual(running.wait(20), 130)
+                self.assert_gone(started)
+                for path in [os.path.join(self.folder, "state.json"), *groups]:
+                    self.assertFalse(os.path.exists(path), path)
 
     def test_the_next_run_ends_what_a_killed_one_left(self):
         # A program that, unlike ours, outlives its parent: as if the kernel had not delivered the parent's death.

@@ -61,7 +61,7 @@ def format_ratio(result):
     if result is None:
         return "-"
     middle, bounds, pairs = result
-    return f"{middle:.2f} " + (f"[{bounds[0]:.2f}, {bounds[1]:.2f}]" if bounds else f"({pairs} pairs)")
+    return f"{middle:.2f} " + (f"[{bounds[0]:.2f}, {bounds[1]:.2f}]" if bounds else f"({pairs} pair{'s' * (pairs != 1)})")
 
 
 def best(cells, lower):

@@ -63,9 +63,11 @@ def verdict(measured, limit, exact=False):
     if measured is None:
         return "not measured"
     middle, bounds, pairs = measured
+    if exact and bounds is None:
+        bounds = (middle, middle)
     near = not exact and abs(middle / limit - 1) < _NEAR
     if bounds is None or (near and pairs < _PAIRS_NEAR_THE_LIMIT):
-        return f"open: {pairs} pairs are too few"
+        return f"open: {pairs} {'pair is' if pairs == 1 else 'pairs are'} too few"
     if bounds[1] <= limit:
         return "met"
     return "**not met**" if bounds[0] > limit else "open: the interval holds the limit"

@@ -52,6 +52,7 @@ class Proxy:
     packages: tuple = ()  # Debian's, for `--install`
     build: str = ""  # what Bazel makes it from
     lacks: Optional[Callable] = None  # (path of the program, kind, certificate) -> why it does not serve that kind, or None
+    unfit: dict = dataclasses.field(default_factory=dict)  # scenario -> why this proxy cannot do it
     floor: bool = False  # no proxy to choose, but a limit to compare with: gets no marks in the tables
 
     def missing(self):

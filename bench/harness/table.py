@@ -37,6 +37,8 @@ def read(path):
         if not first.startswith("# {"):
             raise ValueError(f"{path} is not a file of raw figures: its first line does not say what was measured")
         about = json.loads(first[2:])
+        if "proxies" not in about:
+            raise ValueError(f"{path} was made by an earlier program, with other scenarios")
         rows = []
         for raw in csv.DictReader(file):
             rows.append({k: (v if k in _TEXT else float(v)) if v != "" else None for k, v in raw.items()})

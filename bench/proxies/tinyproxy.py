@@ -27,6 +27,7 @@ PROXIES = [
         kinds=("http", "connect"),
         command=_command,
         most_connections=4000,
+        unfit={"http-idle": "ends each connection after one request"},
         version=("-v",),
         packages=("tinyproxy-bin",),
     )
