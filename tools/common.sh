@@ -12,7 +12,7 @@ BUILD_PACKAGES=(
 # What the tests run beside the binary: scripts, the format check, and real programs as clients and origins.
 TEST_PACKAGES=(
   clang-format-14 iproute2 python3 strace
-  curl haproxy iperf3 netcat-openbsd nginx openssl proxychains4 socat
+  curl haproxy iperf3 netcat-openbsd nftables nginx openssl proxychains4 socat
 )
 
 # The sanitizers are clang's.

@@ -60,8 +60,8 @@ constexpr Command kCommands[] = {
     {"maxseg", "BYTES", 1, 1, kSupported, kBelow, "the value of TCP_MAXSEG in the option lists", HandleMaxseg},
     {"force", "", 0, 0, kSupported, kBelow, "ServiceOptions::force_reauthorise", HandleForce},
     {"noforce", "", 0, 0, kSupported, kBelow, "ServiceOptions::force_reauthorise", HandleNoforce},
-    {"transparent", "", 0, 0, kNotBuilt, kBelow, "sys/net", nullptr},
-    {"notransparent", "", 0, 0, kNotBuilt, kBelow, "sys/net", nullptr},
+    {"transparent", "", 0, 0, kSupported, kBelow, "ServiceOptions::transparent", HandleTransparent},
+    {"notransparent", "", 0, 0, kSupported, kBelow, "ServiceOptions::transparent", HandleNotransparent},
 
     // logging
     {"log", "[FILE|@IDENT|/dev/null [c|H|D|W|M|Y]]", 0, 2, kSupported, kBelow, "ServiceOptions::log", HandleLog},

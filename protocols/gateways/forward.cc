@@ -40,7 +40,7 @@ dns::FamilyPreference FamilyOf(service::FamilyPreference family) {
 bool LeadsToUs(const sys::SocketAddress& target, const service::ServiceContext& context, int client) {
   if (context.own_proxies != nullptr && service::ReachesAny(target, *context.own_proxies)) return true;
   // Where this client came in, if that is another address than the one that is listened on (a redirected port).
-  return target.port() == context.port && sys::SocketAddress::OfSocket(client) == target;
+  return service::IsWhereItCameIn(target, context.port, client);
 }
 
 relay::Handoff HandoffOf(Arrival arrival) {

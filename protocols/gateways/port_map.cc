@@ -9,6 +9,8 @@
 #include "protocols/accounting/result_code.h"
 #include "protocols/dns/question.h"
 #include "protocols/dns/server_plan.h"
+#include "protocols/service/original_destination.h"
+#include "protocols/service/self_loops.h"
 #include "sys/net/socket_options.h"
 
 namespace sluice::gateways {
@@ -51,7 +53,11 @@ void PortMap::OnAdmitted(relay::Worker& worker, sys::UniqueFd client, sys::Socke
   accounting::TrafficRecord& record = arrival.observer->record();
   if (context_->log_addresses) record.Addresses().internal = sys::SocketAddress::OfSocket(arrival.client.get());
   std::vector<sys::SocketAddress> addresses;
-  if (options.target.host_name.empty()) {
+  if (options.transparent) {
+    const auto destination = service::OriginalDestination(arrival.client.get(), context_->port);
+    if (!destination.has_value()) return RefuseLoop(sys::SocketAddress::OfSocket(arrival.client.get()), arrival);
+    addresses.push_back(*destination);
+  } else if (options.target.host_name.empty()) {
     addresses.push_back(options.target.address);
   } else {
     record.host = options.target.host_name;
@@ -95,15 +101,14 @@ void PortMap::ResolveOnThread(relay::Worker& worker, Arrival arrival) const {
 std::optional<relay::Handoff> PortMap::HandoffTo(std::vector<sys::SocketAddress> addresses, Arrival arrival) const {
   const service::ServiceOptions& options = *context_->options;
   for (sys::SocketAddress& address : addresses) {
-    if (address.is_ip()) address.set_port(options.target.port);
+    if (address.is_ip() && !options.transparent) address.set_port(options.target.port);
   }
   const bool loop = context_->leads_to_itself ||
                     std::any_of(addresses.begin(), addresses.end(), [&](const sys::SocketAddress& address) {
                       return IsOurselves(address, arrival.client.get());
                     });
   if (loop) {
-    arrival.observer->record().upstream = addresses.front();
-    arrival.observer->Refuse(accounting::result::kLoop, accounting::Phase::kConnect, ELOOP);
+    RefuseLoop(addresses.front(), arrival);
     return std::nullopt;
   }
   relay::Handoff handoff;
@@ -117,11 +122,19 @@ std::optional<relay::Handoff> PortMap::HandoffTo(std::vector<sys::SocketAddress>
   return handoff;
 }
 
-// The target is the very address at which this client came in. (A target that leads back here over other services is
-// told by ServiceContext::leads_to_itself.)
+// The target is the very address at which this client came in, or, where clients say it, one at which others come in
+// that do. (A configured target that leads back here over other services is told by ServiceContext::leads_to_itself.)
 bool PortMap::IsOurselves(const sys::SocketAddress& target, int client) const {
-  if (!target.is_ip() || target.port() != context_->port) return false;
-  return sys::SocketAddress::OfSocket(client) == target;
+  if (context_->options->transparent && context_->own_proxies != nullptr &&
+      service::ReachesAny(target, *context_->own_proxies)) {
+    return true;
+  }
+  return target.is_ip() && service::IsWhereItCameIn(target, context_->port, client);
+}
+
+void PortMap::RefuseLoop(const sys::SocketAddress& target, Arrival& arrival) {
+  arrival.observer->record().upstream = target;
+  arrival.observer->Refuse(accounting::result::kLoop, accounting::Phase::kConnect, ELOOP);
 }
 
 }  // namespace sluice::gateways

@@ -13,7 +13,8 @@
 
 namespace sluice::gateways {
 
-// `tcppm`: every client is connected to the one target of the service.
+// `tcppm`: every client is connected to the one target of the service, or, with `-T`, with whom it was going to when
+// its connection was redirected to us.
 //
 // Where the target is an address, or a name whose addresses are known without asking, the worker that accepted the
 // client starts the session itself and connects on its own: no thread is visited. Else a handshake thread asks the name
@@ -40,6 +41,7 @@ class PortMap final : public relay::AdmissionHandler, public std::enable_shared_
   // The session, or nothing when it was refused.
   std::optional<relay::Handoff> HandoffTo(std::vector<sys::SocketAddress> addresses, Arrival arrival) const;
   bool IsOurselves(const sys::SocketAddress& target, int client) const;
+  static void RefuseLoop(const sys::SocketAddress& target, Arrival& arrival);
 
   const std::shared_ptr<const service::ServiceContext> context_;
 };

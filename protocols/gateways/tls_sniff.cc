@@ -14,6 +14,7 @@
 #include "protocols/gateways/forward.h"
 #include "protocols/gateways/tls_result.h"
 #include "protocols/gateways/tls_watch.h"
+#include "protocols/service/original_destination.h"
 #include "protocols/service/snapshot.h"
 #include "sys/net/socket_options.h"
 #include "sys/thread/clock.h"
@@ -78,9 +79,10 @@ std::optional<tls::HandshakeCheck::Level> LevelOf(service::TlsDemand demand) {
   return std::nullopt;
 }
 
-// Whether there is somewhere to go for a client that says nothing.
+// Whether there may be somewhere to go for a client that says nothing.
 bool TakesSilent(const service::ServiceOptions& options) {
-  return options.sniff.demand == service::TlsDemand::kNone && options.default_target.has_value();
+  return options.sniff.demand == service::TlsDemand::kNone &&
+         (options.default_target.has_value() || options.transparent);
 }
 
 // One client until its hello is whole. Owned by whoever waits for its next bytes. Worker only.
@@ -112,7 +114,7 @@ class Listening final : public relay::AdmissionHandler, public std::enable_share
 
   void OnSilent(sys::UniqueFd client, sys::SocketAddress, relay::Admission admission) override {
     if (bytes_.empty() && TakesSilent(*context_->options)) {
-      return Forward(worker_, ArrivalOf(std::move(client), std::move(admission)), DefaultTarget());
+      return ForwardNameless(ArrivalOf(std::move(client), std::move(admission)), result::kNotTls);
     }
     exchange_->Refuse(accounting::result::kTimeout, Phase::kHandshake, ETIMEDOUT);
   }
@@ -147,18 +149,31 @@ class Listening final : public relay::AdmissionHandler, public std::enable_share
     return {std::move(client), std::move(admission), std::move(exchange_), std::move(bytes_), "", ""};
   }
 
-  service::RelayTarget DefaultTarget() const {
-    service::RelayTarget target = *context_->options->default_target;
-    if (target.port == 0) SetPort(PortOf(), target);
-    return target;
+  // Where this client was going, with -T.
+  std::optional<sys::SocketAddress> Original(int client) const {
+    if (!context_->options->transparent) return std::nullopt;
+    return service::OriginalDestination(client, context_->port);
   }
-  uint16_t PortOf() const {
-    const uint16_t port = context_->options->sniff.target_port;
-    return port != 0 ? port : kHttpsPort;
-  }
-  static void SetPort(uint16_t port, service::RelayTarget& target) {
-    target.port = port;
-    if (target.address.is_ip()) target.address.set_port(port);
+
+  // To whom a client is given that names nobody; without anybody it is refused.
+  void ForwardNameless(Arrival arrival, accounting::ResultCode otherwise) {
+    const service::ServiceOptions& options = *context_->options;
+    service::RelayTarget target;
+    if (const auto original = Original(arrival.client.get()); original.has_value()) {
+      target.address = *original;
+    } else if (options.default_target.has_value()) {
+      target = *options.default_target;
+      if (target.port == 0) target.port = options.sniff.target_port != 0 ? options.sniff.target_port : kHttpsPort;
+      if (target.address.is_ip()) target.address.set_port(target.port);
+    } else {
+      std::string answer = std::move(arrival.not_resolved_answer);
+      if (!options.transparent) {
+        return Refuse(worker_, std::move(arrival), std::move(answer), otherwise, Phase::kHandshake, 0);
+      }
+      arrival.exchange->record().upstream = sys::SocketAddress::OfSocket(arrival.client.get());
+      return Refuse(worker_, std::move(arrival), std::move(answer), accounting::result::kLoop, Phase::kConnect, ELOOP);
+    }
+    Forward(worker_, std::move(arrival), std::move(target));
   }
 
   void Decide(Arrival arrival) {
@@ -180,9 +195,8 @@ class Listening final : public relay::AdmissionHandler, public std::enable_share
 
   // Another protocol, or a client that has ended without a word.
   void OnOther(Arrival arrival) {
-    const service::ServiceOptions& options = *context_->options;
-    if (TakesSilent(options)) return Forward(worker_, std::move(arrival), DefaultTarget());
     const accounting::ResultCode code = ended_ ? result::kClientHelloCut : result::kNotTls;
+    if (TakesSilent(*context_->options)) return ForwardNameless(std::move(arrival), code);
     Refuse(worker_, std::move(arrival), "", code, Phase::kHandshake, 0);
   }
 
@@ -195,10 +209,6 @@ class Listening final : public relay::AdmissionHandler, public std::enable_share
     const tls::ClientHello& hello = reader_.hello();
     const service::ServiceOptions& options = *context_->options;
     arrival.exchange->record().text = TextOf(hello);
-    if (hello.server_name.empty() && !options.default_target.has_value()) {
-      return Refuse(worker_, std::move(arrival), FatalAlert(Alert::kUnrecognizedName), result::kNoServerName,
-                    Phase::kHandshake, 0);
-    }
     arrival.not_resolved_answer = FatalAlert(Alert::kUnrecognizedName);
     arrival.loop_answer = FatalAlert(Alert::kAccessDenied);
     arrival.exchange->set_not_connected_answer(FatalAlert(Alert::kInternalError));
@@ -207,10 +217,14 @@ class Listening final : public relay::AdmissionHandler, public std::enable_share
           std::make_unique<TlsWatch>(*level, absl::string_view(arrival.from_client).substr(reader_.end()),
                                      &options.relay, options.timeouts.string_short));
     }
-    if (hello.server_name.empty()) return Forward(worker_, std::move(arrival), DefaultTarget());
+    if (hello.server_name.empty()) return ForwardNameless(std::move(arrival), result::kNoServerName);
     service::RelayTarget target;
     target.host_name = hello.server_name;
-    target.port = PortOf();
+    target.port = options.sniff.target_port;
+    if (target.port == 0) {
+      const auto original = Original(arrival.client.get());
+      target.port = original.has_value() ? original->port() : kHttpsPort;
+    }
     Forward(worker_, std::move(arrival), std::move(target));
   }
 

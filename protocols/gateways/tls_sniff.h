@@ -13,13 +13,13 @@
 
 namespace sluice::gateways {
 
-// `tlspr`: TLS clients are connected with the server whose name their ClientHello has (SNI), at port 443 or `-P`. The
-// TLS is theirs and goes through untouched, the hello first.
+// `tlspr`: TLS clients are connected with the server whose name their ClientHello has (SNI), at `-P`, the port that
+// they were going to (`-T`), or 443. The TLS is theirs and goes through untouched, the hello first.
 //
-// Who names nobody gets the destination of `-h`. So does, with `-c0`, who speaks another protocol, or says nothing for
-// BYTE_LONG because the server is to speak first. `-c1` insists on a ClientHello, `-c2` to `-c4` on more (tls_watch.h).
-// A hello that could be read in two ways is refused whatever the level; a TLS client that is refused is told so by an
-// alert.
+// Who names nobody gets where it was going (`-T`), or the destination of `-h`. So does, with `-c0`, who speaks another
+// protocol, or says nothing for BYTE_LONG because the server is to speak first. `-c1` insists on a ClientHello, `-c2`
+// to `-c4` on more (tls_watch.h). A hello that could be read in two ways is refused whatever the level; a TLS client
+// that is refused is told so by an alert.
 //
 // The hello may come in any pieces within STRING_SHORT, and may have 16 KB (tls/client_hello.h); it is waited for as
 // first bytes are, at the price of a watch, a timer and its bytes.

@@ -67,7 +67,7 @@ Gate::Verdict Gate::OfRequest(const RequestHead& request) const {
 
 bool Gate::LeadsToUs(const sys::SocketAddress& address, int client) const {
   if (context_->own_proxies != nullptr && service::ReachesAny(address, *context_->own_proxies)) return true;
-  return address.port() == context_->port && sys::SocketAddress::OfSocket(client) == address;
+  return service::IsWhereItCameIn(address, context_->port, client);
 }
 
 Gate::Verdict Gate::OfAddresses(absl::string_view host, const std::vector<sys::SocketAddress>& addresses, int client,

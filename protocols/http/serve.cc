@@ -18,6 +18,7 @@
 #include "protocols/http/route.h"
 #include "protocols/http/tunnel.h"
 #include "protocols/service/handshake_pool.h"
+#include "protocols/service/original_destination.h"
 #include "relay/handoff.h"
 #include "sys/thread/clock.h"
 
@@ -204,6 +205,28 @@ void BeginExchange(relay::Worker& worker, const std::shared_ptr<const HttpServic
   Connect(worker, service, std::move(pending));
 }
 
+// Whom a request is for that names nobody: with `-T` where the client was going, else the destination of `-h`.
+class NamelessTarget {
+ public:
+  NamelessTarget(const HttpService& service, int client) : configured_(service.policy().fallback()) {
+    if (!service.options().transparent) return;
+    const auto original = service::OriginalDestination(client, service.context().port);
+    if (!original.has_value()) return;
+    host_ = original->IpText();
+    original_.host = host_;
+    original_.port = original->port();
+    original_.ipv6 = original->family() == sys::AddressFamily::kIpv6;
+  }
+
+  // Views lie in this object, or in the service.
+  const Authority* get() const { return host_.empty() ? configured_ : &original_; }
+
+ private:
+  const Authority* const configured_;
+  std::string host_;
+  Authority original_;
+};
+
 }  // namespace
 
 void RefuseHead(relay::Worker& worker, const HttpService& service, RequestArrival arrival, const HeadError& error) {
@@ -224,7 +247,8 @@ void Serve(relay::Worker& worker, const std::shared_ptr<const HttpService>& serv
   // The views of the request lie in a string of its own: `arrival` is on its way to the session.
   const std::string head = arrival.bytes.substr(begin, end - begin);
   RequestHead request;
-  if (const HeadError error = ParseRequestHead(head, request, service->policy().fallback()); !error.ok()) {
+  const NamelessTarget nameless(*service, arrival.client.get());
+  if (const HeadError error = ParseRequestHead(head, request, nameless.get()); !error.ok()) {
     return RefuseHead(worker, *service, std::move(arrival), error);
   }
   Gate::Verdict verdict = service->gate().OfRequest(request);

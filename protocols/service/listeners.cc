@@ -39,6 +39,14 @@ bool Overlap(const sys::SocketAddress& a, const sys::SocketAddress& b) {
   return a == b || a.is_any() || b.is_any();
 }
 
+// For TPROXY. Connections that are redirected (REDIRECT, DNAT) come to any socket, and need no right.
+void MakeTransparent(const ServiceOptions& options, bool say, int socket, ListenerPlan& plan) {
+  const absl::Status status = sys::ApplySocketOptions(socket, {{sys::SocketOption::kIpTransparent, 1}});
+  if (status.ok() || !say) return;
+  plan.notes.push_back(absl::StrCat(DescribeService(options, options.listen), ": warning: ", status.message(),
+                                    "; -T works for REDIRECT and not for TPROXY, which needs CAP_NET_ADMIN"));
+}
+
 }  // namespace
 
 std::string DescribeService(const ServiceOptions& options, const sys::SocketAddress& address) {
@@ -74,9 +82,10 @@ absl::StatusOr<ListenerPlan> ListenerSet::Plan(const Snapshot& snapshot) {
     if (kept != running_.end()) {
       const sys::ListenOptions now = ListenOptionsOf(*service, workers_->size(), service->listen);
       const sys::ListenOptions& then = (*kept)->options;
-      if (now.backlog != then.backlog || now.options != then.options || now.device != then.device) {
+      if (now.backlog != then.backlog || now.options != then.options || now.device != then.device ||
+          service->transparent != (*kept)->transparent) {
         plan.notes.push_back(absl::StrCat(DescribeService(*service, (*kept)->bound),
-                                          ": warning: its backlog, -ol or -Di has changed, but a reload keeps its "
+                                          ": warning: its backlog, -ol, -Di or -T has changed, but a reload keeps its "
                                           "socket as it was opened; restart sluice, or take another port"));
       }
       plan.entries.push_back({*kept, false});
@@ -103,7 +112,7 @@ absl::StatusOr<ListenerPlan> ListenerSet::Plan(const Snapshot& snapshot) {
   return plan;
 }
 
-absl::Status ListenerSet::Open(const ServiceOptions& options, const ListenerPlan& plan, Listener& listener) {
+absl::Status ListenerSet::Open(const ServiceOptions& options, ListenerPlan& plan, Listener& listener) {
   sys::ListenOptions listen = ListenOptionsOf(options, workers_->size(), options.listen);
   const bool unix_socket = options.listen.is_unix();
   // Ours may overlap (the more specific address wins): a reload can move a service from one address to all of them. The
@@ -125,6 +134,7 @@ absl::Status ListenerSet::Open(const ServiceOptions& options, const ListenerPlan
   }
   listener.bound = listen.address;
   listener.options = listen;
+  listener.transparent = options.transparent;
   const int sockets = unix_socket ? 1 : workers_->size();
   for (int i = 0; i < sockets; ++i) {
     absl::StatusOr<sys::UniqueFd> socket = sys::OpenListener(listen);
@@ -135,6 +145,7 @@ absl::Status ListenerSet::Open(const ServiceOptions& options, const ListenerPlan
       sys::SetNoDelay(socket->get(), true);
       sys::SetOobInline(socket->get());
     }
+    if (options.transparent) MakeTransparent(options, i == 0, socket->get(), plan);
     listener.sockets.push_back(*std::move(socket));
   }
   return absl::OkStatus();

@@ -33,6 +33,7 @@ struct Listener {
   int ordinal = 0;
   sys::SocketAddress bound;    // with the port that was found for port 0
   sys::ListenOptions options;  // with which its sockets were opened
+  bool transparent = false;    // as are these: TPROXY gives connections to such sockets only
   relay::AcceptorSet::Id id = 0;
   std::shared_ptr<relay::ConnectionBudget> budget;
 
@@ -103,7 +104,7 @@ class ListenerSet {
   bool IsListening(const sys::SocketAddress& address, bool datagram) const;
 
  private:
-  absl::Status Open(const ServiceOptions& options, const ListenerPlan& plan, Listener& listener);
+  absl::Status Open(const ServiceOptions& options, ListenerPlan& plan, Listener& listener);
   void Close(const std::shared_ptr<Listener>& listener);
 
   relay::WorkerPool* const workers_;

@@ -7,6 +7,21 @@
 namespace sluice::service {
 namespace {
 
+bool Reaches(const sys::SocketAddress& target, const sys::SocketAddress& listener) {
+  if (target == listener) return true;
+  if (!target.is_ip() || !listener.is_ip() || target.port() != listener.port()) return false;
+  // Connecting to 0.0.0.0 or :: means this machine (ip(7)).
+  if (target.is_any()) return listener.is_any() || listener.is_loopback();
+  return listener.is_any() && listener.family() == target.family() && IsOfThisMachine(target);
+}
+
+}  // namespace
+
+bool IsWhereItCameIn(const sys::SocketAddress& target, uint16_t port, int client) {
+  // A connection that TPROXY has given us came in at the address that it is for, which is somebody else's.
+  return target.port() == port && sys::SocketAddress::OfSocket(client) == target && IsOfThisMachine(target);
+}
+
 bool IsOfThisMachine(const sys::SocketAddress& address) {
   if (address.is_loopback() || address.is_any()) return true;
   ifaddrs* interfaces = nullptr;
@@ -22,16 +37,6 @@ bool IsOfThisMachine(const sys::SocketAddress& address) {
   freeifaddrs(interfaces);
   return found;
 }
-
-bool Reaches(const sys::SocketAddress& target, const sys::SocketAddress& listener) {
-  if (target == listener) return true;
-  if (!target.is_ip() || !listener.is_ip() || target.port() != listener.port()) return false;
-  // Connecting to 0.0.0.0 or :: means this machine (ip(7)).
-  if (target.is_any()) return listener.is_any() || listener.is_loopback();
-  return listener.is_any() && listener.family() == target.family() && IsOfThisMachine(target);
-}
-
-}  // namespace
 
 bool ReachesAny(const sys::SocketAddress& target, const std::vector<sys::SocketAddress>& listeners) {
   return std::any_of(listeners.begin(), listeners.end(),
@@ -55,7 +60,9 @@ std::vector<bool> FindSelfLoops(const Snapshot& snapshot, const std::vector<sys:
   for (const auto& service : snapshot.services) {
     const sys::SocketAddress& target = service->target.address;
     int reached = -1;
-    for (size_t i = 0; i < bound.size() && reached < 0; ++i) {
+    // Where the socket says the destination, the configured one is not used.
+    const size_t count = service->transparent ? 0 : bound.size();
+    for (size_t i = 0; i < count && reached < 0; ++i) {
       const bool same_kind = IsDatagram(snapshot.services[i]->type) == IsDatagram(service->type);
       if (target.family() != sys::AddressFamily::kNone && same_kind && Reaches(target, bound[i])) {
         reached = static_cast<int>(i);

@@ -42,9 +42,9 @@ std::shared_ptr<const std::vector<sys::SocketAddress>> OwnProxies(const Snapshot
                                                                   const std::vector<sys::SocketAddress>& bound) {
   auto proxies = std::make_shared<std::vector<sys::SocketAddress>>();
   for (size_t i = 0; i < bound.size(); ++i) {
-    if (snapshot.services[i]->type != ServiceType::kTcpPortMap &&
-        snapshot.services[i]->type != ServiceType::kUdpPortMap)
-      proxies->push_back(bound[i]);
+    const ServiceOptions& service = *snapshot.services[i];
+    const bool maps_ports = service.type == ServiceType::kTcpPortMap || service.type == ServiceType::kUdpPortMap;
+    if (!maps_ports || service.transparent) proxies->push_back(bound[i]);
   }
   return proxies;
 }

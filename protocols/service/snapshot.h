@@ -146,6 +146,7 @@ struct ServiceOptions {
   relay::RelayOptions relay;  // its times are filled from `timeouts`
   RelayTarget target;         // tcppm, udppm
   ProxyProtocol proxy_protocol;
+  bool transparent = false;  // -T, transparent: whom clients are for is told by their redirected connections
   ClientCredentials credentials = ClientCredentials::kOffered;
   SocksOptions socks;
   bool single_datagram = false;  // udppm -s: a session is for one datagram and its answer

@@ -10,6 +10,8 @@ namespace sluice::socks {
 // addresses are known without asking, that happens here and now, and the worker connects; else a handshake thread asks
 // the name servers first. The reply is the exchange's, once the worker has connected or has failed to.
 //
+// With `-T`, a request for 0.0.0.0 or :: is one for where the client was going when it was redirected to us.
+//
 // Refused: names that do not resolve, and destinations at which we listen for clients who name their own destinations
 // (each such connection would come back to us).
 //

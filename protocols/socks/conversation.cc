@@ -52,7 +52,7 @@ Conversation::Conversation(std::shared_ptr<const service::ServiceContext> contex
                            sys::MonotonicNanos now)
     : context_(std::move(context)),
       deadline_(now + context_->options->timeouts.string_short),
-      handshake_(PolicyOf(context_->options->credentials)),
+      handshake_(PolicyOf(context_->options->credentials), context_->options->transparent),
       exchange_(std::make_unique<Exchange>(context_, client)) {}
 
 // Never 0, which would mean not to wait.

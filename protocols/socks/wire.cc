@@ -222,7 +222,8 @@ void Handshake::Complete() {
       if (literal.ok()) request_.address = *std::move(literal);
     }
   }
-  if (request_.command == Command::kConnect && (request_.port == 0 || request_.address.is_any())) {
+  if (request_.command == Command::kConnect && (request_.port == 0 || request_.address.is_any()) &&
+      !(nameless_ && request_.address.is_any())) {
     return Fail(Fault::kNoDestination);
   }
   state_ = State::kComplete;

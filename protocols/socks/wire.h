@@ -75,7 +75,8 @@ class Handshake {
     kFailed,    // fault() says why; the last answer says so to the client, as far as the protocol has words for it
   };
 
-  explicit Handshake(CredentialPolicy policy) : policy_(policy) {}
+  // `nameless`: a CONNECT to 0.0.0.0 or :: may be whole, since the caller knows where to.
+  explicit Handshake(CredentialPolicy policy, bool nameless = false) : policy_(policy), nameless_(nameless) {}
 
   // Takes what belongs to the handshake from the front of `bytes` and returns how much that was: all, while kReading.
   size_t Feed(absl::string_view bytes);
@@ -120,6 +121,7 @@ class Handshake {
   void Fail(Fault fault);
 
   const CredentialPolicy policy_;
+  const bool nameless_;
   State state_ = State::kReading;
   Fault fault_ = Fault::kNone;
   Step step_ = Step::kVersion;

@@ -123,6 +123,10 @@ void HandleMaxseg(CommandContext& context) {
   if (value) context.state.maxseg = static_cast<int>(*value);
 }
 
+void HandleTransparent(CommandContext& context) { context.state.settings.transparent = true; }
+
+void HandleNotransparent(CommandContext& context) { context.state.settings.transparent = false; }
+
 void HandleForce(CommandContext& context) { context.state.settings.force_reauthorise = true; }
 
 void HandleNoforce(CommandContext& context) { context.state.settings.force_reauthorise = false; }

@@ -18,6 +18,8 @@ void HandleInternal(CommandContext& context);
 void HandleExternal(CommandContext& context);
 void HandleUdpPorts(CommandContext& context);
 void HandleMaxseg(CommandContext& context);
+void HandleTransparent(CommandContext& context);
+void HandleNotransparent(CommandContext& context);
 void HandleForce(CommandContext& context);
 void HandleNoforce(CommandContext& context);
 

@@ -182,6 +182,12 @@ absl::Status ReadDaemon(CommandContext& context, absl::string_view value, Servic
   return absl::OkStatus();
 }
 
+absl::Status ReadTransparent(CommandContext&, absl::string_view value, ServiceDraft& draft) {
+  if (!value.empty()) return Invalid("is unknown, -T takes nothing behind it, write -T");
+  draft.options.transparent = true;
+  return absl::OkStatus();
+}
+
 absl::Status ReadProxyProtocol(CommandContext&, absl::string_view value, ServiceDraft& draft) {
   draft.options.proxy_protocol.required = true;
   draft.options.proxy_protocol.sources.clear();
@@ -370,7 +376,7 @@ constexpr Option kOptions[] = {
     {"-n", "-n", ReadNothing, ""},
     {"-d", "-d", ReadDaemon, ""},
     {"-I", "", nullptr, "is inetd mode, which is not supported, sluice opens its ports itself, take it away"},
-    {"-T", "", nullptr, kNotBuilt},
+    {"-T", "-T", ReadTransparent, kStreamsOnly, kStreams},
     {"-H", "-H", ReadProxyProtocol, kStreamsOnly, kStreams},
     {"-R", "", nullptr, kNotBuilt},
     {"-r", "", nullptr, kNotBuilt},

@@ -117,8 +117,7 @@ TEST(ServiceOptionsTest, LastOfTwoCounts) {
 }
 
 TEST(ServiceOptionsTest, WhatIsNotForIt) {
-  for (const char* option :
-       {"-T", "-R1.2.3.4:5", "-r1.2.3.4:5", "-orTCP_NODELAY", "-oRTCP_NODELAY", "-ni/a", "-ne/a"}) {
+  for (const char* option : {"-R1.2.3.4:5", "-r1.2.3.4:5", "-orTCP_NODELAY", "-oRTCP_NODELAY", "-ni/a", "-ne/a"}) {
     EXPECT_THAT(SaidOf(option), HasSubstr(absl::StrCat("error: tcppm: '", option, "' is not built yet"))) << option;
   }
   for (const char* option : {"-N1.2.3.4", "-Ne1.2.3.4", "-Ni1.2.3.4", "-a", "-a2", "-u", "-u2", "-U3", "-ha", "-P1",

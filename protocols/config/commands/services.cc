@@ -68,7 +68,20 @@ bool CheckProxyProtocol(CommandContext& context, const ServiceOptions& options) 
   return true;
 }
 
+// `transparent` concerns whom it can. False: an error was said.
+bool CheckTransparent(CommandContext& context, ServiceOptions& options) {
+  if (!options.transparent) return true;
+  if (service::IsDatagram(options.type)) {
+    options.transparent = false;
+    return true;
+  }
+  if (!options.listen.is_unix()) return true;
+  context.Error("-T asks where connections were redirected from, which those to a unix socket never are, take it away");
+  return false;
+}
+
 void Finish(CommandContext& context, ServiceDraft draft) {
+  if (!CheckTransparent(context, draft.options)) return;
   if (!CheckProxyProtocol(context, draft.options)) return;
   SetRelayTimes(draft.options);
   context.state.snapshot->services.push_back(std::make_unique<const ServiceOptions>(std::move(draft.options)));
@@ -119,6 +132,7 @@ bool NothingBehindOptions(CommandContext& context, int first) {
 
 // Whether each connection would come back to the service.
 bool LeadsToItself(const ServiceOptions& options) {
+  if (options.transparent) return false;  // the destination is not used
   if (options.listen.is_unix()) return options.target.address == options.listen;
   if (options.listen.port() == 0 || options.listen.port() != options.target.port) return false;
   if (options.target.address == options.listen) return true;

@@ -167,6 +167,18 @@ TEST(SocksTest, UdpAssociations) {
   EXPECT_THAT(Said("udp_ports 5-4\nsocks"), HasSubstr("'5-4' is no range of ports"));
 }
 
+TEST(TransparentTest, OptionAndCommand) {
+  EXPECT_FALSE(ServiceOf("tcppm 8080 192.0.2.1 80").transparent);
+  EXPECT_TRUE(ServiceOf("tcppm -T 8080 192.0.2.1 80").transparent);
+  EXPECT_TRUE(ServiceOf("transparent\nsocks").transparent);
+  EXPECT_FALSE(ServiceOf("transparent\nnotransparent\nsocks").transparent);
+  EXPECT_FALSE(ServiceOf("transparent\nudppm 53 192.0.2.1 53").transparent);
+  EXPECT_EQ(Said("tcppm -T 8080 127.0.0.1 8080"), "");
+  EXPECT_THAT(Said("udppm -T 53 192.0.2.1 53"), HasSubstr("'-T' is for streams"));
+  EXPECT_THAT(Said("proxy -T1"), HasSubstr("'-T1' is unknown"));
+  EXPECT_THAT(Said("transparent\nproxy -iunix:/a"), HasSubstr("error: proxy: -T asks where connections"));
+}
+
 TEST(TlsprTest, Options) {
   const ServiceOptions plain = ServiceOf("tlspr");
   EXPECT_EQ(plain.type, service::ServiceType::kTlsSniff);
