@@ -114,11 +114,11 @@ bool MayDisclose(absl::string_view name, Disclosure disclosure) {
   return false;
 }
 
-void AppendPath(const RequestHead& request, std::string& out) {
+void AppendPath(const RequestHead& request, bool to_proxy, std::string& out) {
   if (!request.path.empty() && request.path.front() != '?') {
     out.append(request.path.data(), request.path.size());
   } else if (request.path.empty() && request.method == Method::kOptions && request.form == TargetForm::kAbsolute) {
-    out.append("*");  // RFC 9112 section 3.2.4
+    if (!to_proxy) out.append("*");  // RFC 9112 section 3.2.4
   } else {
     absl::StrAppend(&out, "/", request.path);
   }
@@ -129,7 +129,8 @@ void AppendPath(const RequestHead& request, std::string& out) {
 void AppendRequestHead(const RequestHead& request, const ForwardingPolicy& policy, const sys::SocketAddress& client,
                        uint32_t random, std::string& out) {
   absl::StrAppend(&out, request.method_text, " ");
-  AppendPath(request, out);
+  if (policy.to_proxy) absl::StrAppend(&out, "http://", request.authority.ToString(80));
+  AppendPath(request, policy.to_proxy, out);
   absl::StrAppend(&out, " HTTP/1.1\r\nHost: ", request.authority.ToString(80), "\r\n");
   const Names named = NamedByConnection(request.fields);
   for (const Field& field : request.fields) {
@@ -147,6 +148,9 @@ void AppendRequestHead(const RequestHead& request, const ForwardingPolicy& polic
   if (request.body == BodyKind::kLength) absl::StrAppend(&out, "Content-Length: ", request.body_bytes, "\r\n");
   if (request.body == BodyKind::kChunked) out.append("Transfer-Encoding: chunked\r\n");
   if (!request.upgrade.empty()) absl::StrAppend(&out, "Connection: Upgrade\r\nUpgrade: ", request.upgrade, "\r\n");
+  if (policy.to_proxy && !policy.proxy_authorization.empty()) {
+    absl::StrAppend(&out, "Proxy-Authorization: ", policy.proxy_authorization, "\r\n");
+  }
   AppendDisclosure(request, policy, client, random, out);
   out.append("\r\n");
 }
@@ -155,7 +159,8 @@ void AppendResponseHead(const ResponseHead& response, const ResponseForm& form, 
   absl::StrAppend(&out, "HTTP/1.1 ", response.status, " ", response.reason, "\r\n");
   const Names named = NamedByConnection(response.fields);
   for (const Field& field : response.fields) {
-    if (EndsHere(field.name) || (!named.empty() && Lists(named, field.name))) continue;
+    const bool challenges = form.challenge && IsNamed(field, "proxy-authenticate");
+    if (!challenges && (EndsHere(field.name) || (!named.empty() && Lists(named, field.name)))) continue;
     AppendField(field, out);
   }
   if (response.status == 101) {

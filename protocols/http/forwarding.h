@@ -22,10 +22,17 @@ struct ForwardingPolicy {
   std::string own_name;           // "HOSTNAME:PORT": `by` of Forwarded, the pseudonym in Via
   Authority default_target = {};  // whom requests are for that name nobody; without a host: they are refused
 
+  // The upstream is a parent that is an HTTP proxy itself: it is given whole URLs, and this Proxy-Authorization (empty:
+  // none). Its challenges go to the client where the credentials are the client's.
+  bool to_proxy = false;
+  std::string proxy_authorization = {};
+  bool passes_challenges = false;
+
   const Authority* fallback() const { return default_target.host.empty() ? nullptr : &default_target; }
 };
 
-// Writes the head for the origin: the request line in origin form with HTTP/1.1, Host from the target, the client's
+// Writes the head for the origin: the request line in origin form (absolute form for a proxy) with HTTP/1.1, Host from
+// the target, the client's
 // fields but those that end here, then length and disclosure anew. What ends here: hop-by-hop fields (RFC 9110 section
 // 7.6.1), those that Connection names, every Proxy-* (credentials for us among them), and what a length or a host could
 // be read from a second time. An Upgrade that ParseRequestHead has let through is asked for again.
@@ -39,6 +46,7 @@ struct ResponseForm {
   int client_minor_version = 1;
   bool keep_alive = false;  // the connection of the client stays
   bool chunked = false;     // the body is passed on chunked
+  bool challenge = false;   // Proxy-Authenticate goes on: the client's own credentials are meant
 };
 
 // Writes the head for the client, by the same rules: status line with HTTP/1.1, fields, length and Connection anew. 101

@@ -36,6 +36,26 @@ TEST(AppendRequestHead, IsInOriginFormWithTheHostOfTheTarget) {
   EXPECT_EQ(Forward("OPTIONS http://o.test/ HTTP/1.0\r\n\r\n"), "OPTIONS / HTTP/1.1\r\nHost: o.test\r\n\r\n");
 }
 
+TEST(AppendRequestHead, ParentIsGivenTheWholeUrlAndOurCredentials) {
+  ForwardingPolicy policy{Disclosure::kNothing, "proxy.test:3128"};
+  policy.to_proxy = true;
+  policy.proxy_authorization = "Basic b3Vyczpwdw==";
+  const auto forward = [&](const std::string& head) {
+    RequestHead request;
+    EXPECT_TRUE(ParseRequestHead(head, request).ok());
+    std::string out;
+    AppendRequestHead(request, policy, kClient, 0, out);
+    return out;
+  };
+  EXPECT_EQ(forward("GET http://o.test:81/a?b HTTP/1.1\r\nHost: o.test:81\r\nProxy-Authorization: Basic dTpw\r\n\r\n"),
+            "GET http://o.test:81/a?b HTTP/1.1\r\nHost: o.test:81\r\nProxy-Authorization: Basic b3Vyczpwdw==\r\n\r\n")
+      << "and not the client's";
+  policy.proxy_authorization = "";
+  EXPECT_EQ(forward("GET /x HTTP/1.1\r\nHost: o.test\r\n\r\n"), "GET http://o.test/x HTTP/1.1\r\nHost: o.test\r\n\r\n");
+  EXPECT_EQ(forward("OPTIONS http://o.test HTTP/1.1\r\nHost: o.test\r\n\r\n"),
+            "OPTIONS http://o.test HTTP/1.1\r\nHost: o.test\r\n\r\n");
+}
+
 TEST(AppendRequestHead, HopByHopFieldsEndHere) {
   const std::string out =
       Get("Connection: keep-alive, X-Secret\r\nx-secret: 1\r\nKeep-Alive: 5\r\nProxy-Connection: keep-alive\r\n"

@@ -230,6 +230,11 @@ void KeepaliveFramer::UseResponseHead(absl::string_view head, Step& step, std::s
     if (response.status == 100) awaits_continue_ = false;
     return;
   }
+  if (response.status == 407 && policy_->to_proxy && !policy_->passes_challenges) {
+    // The credentials are ours: the client could give none that would help.
+    step.next = Refuse(Outcome::kBadAnswer, "the parent does not take our credentials", 0);
+    return;
+  }
   BeginAnswer(response, out);
 }
 
@@ -243,6 +248,7 @@ void KeepaliveFramer::BeginAnswer(const ResponseHead& response, std::string& out
       response.body != BodyKind::kUntilClose && (response.body != BodyKind::kChunked || client_minor_ > 0);
   client_keeps_ = client_keeps_ && delimited && request_ == Request::kDone;
   form.keep_alive = client_keeps_;
+  form.challenge = policy_->passes_challenges && response.status == 407;
   upstream_keeps_ = response.keep_alive;
   pinned_ = pinned_ || response.pins;
   response_body_ = Body(response.body, response.body_bytes, form.chunked);

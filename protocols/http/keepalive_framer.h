@@ -35,6 +35,8 @@ class KeepaliveFramer : public relay::Framer {
  public:
   // `policy` outlives this object.
   explicit KeepaliveFramer(const ForwardingPolicy* policy) : policy_(policy) {}
+  // Another one, of the parent that the upstream is. Before Begin().
+  void UsePolicy(const ForwardingPolicy* policy) { policy_ = policy; }
 
   // The first request, which the handshake has read: gives its head for the upstream, which has not been sent. `raw` is
   // the head as it came, `behind` what was read behind it. `reused`: the upstream has served others, so that its end in
@@ -115,7 +117,7 @@ class KeepaliveFramer : public relay::Framer {
   // More than these before one answer are a way to keep a connection busy for ever.
   static constexpr int kMostInformational = 100;
 
-  const ForwardingPolicy* const policy_;
+  const ForwardingPolicy* policy_;
   std::string held_;    // of the client: behind the request that runs, or a request for somebody else
   std::string answer_;  // in place of what the upstream did not say
   std::string retry_;   // the request, as far as it has come; empty when it cannot be sent again

@@ -164,6 +164,26 @@ class StepsTest : public ::testing::Test {
   RecordingFramer framer_{&policy_, &over_};
 };
 
+TEST_F(StepsTest, ParentsChallengeIsTheClientsOnlyIfItsCredentialsAre) {
+  const std::string challenge =
+      "HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 0\r\n\r\n";
+  for (const bool clients : {false, true}) {
+    ForwardingPolicy policy{service::ClientDisclosure::kNothing, "p:1"};
+    policy.to_proxy = true;
+    policy.passes_challenges = clients;
+    std::vector<std::string> over;
+    RecordingFramer framer(&policy, &over);
+    RequestHead request;
+    const std::string head = "GET http://o/ HTTP/1.1\r\nHost: o\r\n\r\n";
+    ASSERT_TRUE(ParseRequestHead(head, request).ok());
+    framer.Begin(request, head, "", /*reused=*/false);
+    std::string out;
+    const relay::Framer::Step step = framer.OnBytes(kDown, challenge, out);
+    EXPECT_EQ(step.next, clients ? Next::kGoOn : Next::kClose);
+    EXPECT_EQ(out.find("Proxy-Authenticate: Basic") != std::string::npos, clients) << out;
+  }
+}
+
 std::string Post(const std::string& body) {
   return absl::StrCat("POST http://o/ HTTP/1.1\r\nHost: o\r\nContent-Length: ", body.size(), "\r\n\r\n");
 }

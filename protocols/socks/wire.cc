@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "protocols/socks/reply.h"
+#include "protocols/upstream/depth.h"
 
 namespace sluice::socks {
 namespace {
@@ -171,6 +172,10 @@ void Handshake::OnField() {
 void Handshake::OnMethods() {
   const bool none = field_.find(static_cast<char>(kMethodNone)) != std::string::npos;
   const bool password = field_.find(static_cast<char>(kMethodPassword)) != std::string::npos;
+  for (const char c : field_) {
+    const int depth = static_cast<uint8_t>(c) - upstream::kDepthMethod;
+    if (depth > 0 && depth <= upstream::kMostDepth) request_.depth = static_cast<uint8_t>(depth);
+  }
   answer_ += '\x05';
   if (password && policy_ != CredentialPolicy::kNever) {
     answer_ += static_cast<char>(kMethodPassword);

@@ -27,6 +27,8 @@ struct Request {
   // The destination where it is an address, in binary or as text, with the port. kNone: `host` is a name.
   sys::SocketAddress address;
   uint16_t port = 0;
+  // Proxies of our kind that the request has passed (upstream/depth.h).
+  uint8_t depth = 0;
 };
 
 // `-u`: whether the user name and password method is chosen.

@@ -289,5 +289,18 @@ TEST(Socks, EveryPrefixWaitsForMore) {
   EXPECT_EQ(Parse(whole).state, State::kComplete);
 }
 
+TEST(Depth, IsToldByAPrivateMethodThatIsNeverChosen) {
+  Handshake handshake(CredentialPolicy::kOffer);
+  handshake.Feed(std::string("\x05\x02\x00\xe3", 4));
+  EXPECT_EQ(handshake.TakeAnswer(), std::string("\x05\x00", 2));
+  EXPECT_EQ(handshake.request().depth, 3);
+  Handshake alone(CredentialPolicy::kOffer);
+  alone.Feed("\x05\x01\xe3");
+  EXPECT_EQ(alone.state(), Handshake::State::kFailed);
+  Handshake beyond(CredentialPolicy::kOffer);
+  beyond.Feed(std::string("\x05\x03\x00\xe0\xff", 5));
+  EXPECT_EQ(beyond.request().depth, 0) << "nothing that we would say";
+}
+
 }  // namespace
 }  // namespace sluice::socks

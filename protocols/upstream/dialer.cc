@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "protocols/upstream/connect_client.h"
+#include "protocols/upstream/depth.h"
 #include "protocols/upstream/hop_handshake.h"
 #include "protocols/upstream/hop_result.h"
 #include "protocols/upstream/proxy_header.h"

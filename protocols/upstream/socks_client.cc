@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "protocols/upstream/depth.h"
+
 namespace sluice::upstream {
 namespace {
 

@@ -19,16 +19,11 @@ struct SocksAsk {
   bool by_name = false;  // the name goes to the parent where there is one (socks5+, socks4+), else the address
   std::string user;      // empty: none is given
   std::string password;
-  // How many proxies of this kind the request has passed, this one included: said in the greeting of SOCKS 5 as a
-  // private method (RFC 1928 section 3: 80 to FE), which a proxy that does not know it passes over. So a ring of
-  // proxies ends (kMostDepth). 0: not said.
+  // How many proxies of this kind the request has passed, this one included (depth.h). 0: not said.
   int depth = 0;
 };
 
-// The limit of the ring, and how it is said. All of this is pure and thread-compatible.
-constexpr int kMostDepth = 16;
-// 0xE0 + depth.
-constexpr uint8_t kDepthMethod = 0xe0;
+// All of this is pure and thread-compatible.
 
 // SOCKS 5 (RFC 1928), with a user name and a password (RFC 1929) where there are some: then both methods are offered,
 // and the parent's choice is taken. Its reply is read by its address type, so that a name in it is no surprise.
