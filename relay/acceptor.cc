@@ -7,10 +7,17 @@
 #include <limits>
 #include <utility>
 
+#include "relay/transform.h"
 #include "relay/worker.h"
 #include "sys/net/listen_socket.h"
 
 namespace sluice::relay {
+
+void AdmissionHandler::OnSecured(Worker&, sys::UniqueFd client, std::unique_ptr<Transform>, sys::SocketAddress,
+                                 Admission admission) {
+  client.reset();
+  admission.Return();
+}
 int64_t AcceptorSet::Add(Id id, sys::UniqueFd listener, std::shared_ptr<AdmissionHandler> handler, bool deal) {
   auto place =
       std::find_if(acceptors_.begin(), acceptors_.end(), [](const Acceptor& a) { return a.phase == Phase::kUnused; });

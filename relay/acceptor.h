@@ -15,6 +15,7 @@
 
 namespace sluice::relay {
 
+class Transform;
 class Worker;
 
 // The admitted-connection callback: what a service does with a client that has been accepted and has its place in the
@@ -27,6 +28,10 @@ class AdmissionHandler {
   virtual ~AdmissionHandler() = default;
   virtual void OnAdmitted(Worker& worker, sys::UniqueFd client, sys::SocketAddress client_address,
                           Admission admission) = 0;
+  // The same for a client whose bytes go through `transform` (transform.h), which may have some already. A handler that
+  // serves such clients says how; this one does not, and they are closed.
+  virtual void OnSecured(Worker& worker, sys::UniqueFd client, std::unique_ptr<Transform> transform,
+                         sys::SocketAddress client_address, Admission admission);
   // For protocols in which the client speaks first: how long it may be silent. OnAdmitted is then called once there is
   // something to read, and OnSilent when there was nothing for so long. 0: the client is not waited for.
   virtual int64_t first_byte_nanos() const { return 0; }

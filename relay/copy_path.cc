@@ -12,10 +12,28 @@
 namespace sluice::relay {
 namespace {
 
+// The same through a transform, which may take everything and be blocked.
+uint32_t SendAllThrough(Leg& sink, const char* bytes, uint32_t size, int& error) {
+  uint32_t sent = 0;
+  error = 0;
+  while (sent < size && !sink.transform->holds_output()) {
+    const int64_t n = sink.transform->Write(sink.fd.get(), bytes + sent, size - sent);
+    if (n < 0) {
+      error = static_cast<int>(-n);
+      return sent;
+    }
+    sent += static_cast<uint32_t>(n);
+  }
+  if (sink.transform->holds_output()) error = EAGAIN;
+  return sent;
+}
+
 // send(2) until everything is taken, the sink is blocked, or it fails. A partial send is tried again, so that the
 // kernel has said EAGAIN and will report when there is space. Returns the bytes taken; `error` is 0, EAGAIN or what
 // failed.
-uint32_t SendAll(int fd, const char* bytes, uint32_t size, int& error, int flags = 0) {
+uint32_t SendAll(Leg& sink, const char* bytes, uint32_t size, int& error, int flags = 0) {
+  if (sink.transform != nullptr) return SendAllThrough(sink, bytes, size, error);
+  const int fd = sink.fd.get();
   uint32_t sent = 0;
   error = 0;
   while (sent < size) {
@@ -70,7 +88,7 @@ Transfer::Outcome Transfer::Copy(Flow& flow, Leg& source, Leg& sink, const Relay
 
   if (MayDefer(source, got)) return Defer(flow, got);
   Outcome outcome{.result = Result::kTaken, .bytes = got};
-  const uint32_t sent = SendAll(sink.fd.get(), bytes, static_cast<uint32_t>(got), outcome.error);
+  const uint32_t sent = SendAll(sink, bytes, static_cast<uint32_t>(got), outcome.error);
   if (outcome.error == 0) {
     flow.slow_sink = false;
     return outcome;
@@ -85,7 +103,7 @@ Transfer::Outcome Transfer::Copy(Flow& flow, Leg& source, Leg& sink, const Relay
   outcome.rest_left = true;
   sink.writable = false;
   flow.slow_sink = true;
-  if (!flow.rest.Keep(bytes + sent, rest, &rest_bytes_)) {
+  if (rest > 0 && !flow.rest.Keep(bytes + sent, rest, &rest_bytes_)) {
     Drop(flow, rest);
     return {.result = Result::kNoMemory, .bytes = got, .error = ENOMEM};
   }
@@ -122,6 +140,7 @@ void Transfer::AfterDeferred() {
 
 // One read into the worker's memory.
 Transfer::Outcome Transfer::ReadInto(Leg& source, int asked) {
+  if (source.transform != nullptr) return ReadThrough(source, asked);
   const ssize_t got = Receive(source.fd.get(), ReadArea(asked), asked);
   if (got == 0) return {.result = Result::kSourceEnd};
   if (got < 0) {
@@ -134,18 +153,47 @@ Transfer::Outcome Transfer::ReadInto(Leg& source, int asked) {
   return {.result = Result::kTaken, .bytes = got};
 }
 
+Transfer::Outcome Transfer::ReadThrough(Leg& source, int asked) {
+  const Transform::ReadResult read =
+      source.transform->Read(source.fd.get(), ReadArea(asked), static_cast<size_t>(asked), ShortReadDrains(source));
+  if (read.bytes == 0) return {.result = Result::kSourceEnd};
+  if (read.bytes < 0 && read.bytes != -EAGAIN) {
+    return {.result = Result::kSourceError, .error = static_cast<int>(-read.bytes)};
+  }
+  if (read.bytes < 0 || read.drained) source.readable = false;
+  if (read.bytes < 0) {
+    source.urgent_seen = false;
+    return {.result = Result::kNothing};
+  }
+  return {.result = Result::kTaken, .bytes = read.bytes};
+}
+
 Transfer::Outcome Transfer::DeliverBuffer(Flow& flow, Leg& sink, bool end_follows) {
   Outcome outcome{.result = Result::kTaken};
+  if (sink.transform != nullptr) {
+    // What it holds comes before what the flow holds, which may be nothing.
+    const int held = sink.transform->Flush(sink.fd.get());
+    if (held == -EAGAIN && !flow.rest.lent()) {
+      sink.writable = false;
+      outcome.rest_left = true;
+      return outcome;
+    }
+    if (held < 0 && held != -EAGAIN) {
+      outcome.result = Result::kSinkError;
+      outcome.error = -held;
+      return outcome;
+    }
+    if (flow.rest.empty()) return outcome;
+  }
   // MSG_MORE keeps back the last, partial segment: the end comes along with it (tcp(7), TCP_CORK).
-  const uint32_t sent =
-      SendAll(sink.fd.get(), flow.rest.bytes(), flow.rest.size(), outcome.error, end_follows ? MSG_MORE : 0);
+  const uint32_t sent = SendAll(sink, flow.rest.bytes(), flow.rest.size(), outcome.error, end_follows ? MSG_MORE : 0);
   outcome.bytes = sent;
   if (sent > 0) flow.rest.Consume(sent);
   if (outcome.error == EAGAIN) {
     outcome.error = 0;
     outcome.rest_left = true;
     sink.writable = false;
-    if (!flow.rest.lent()) return outcome;
+    if (flow.rest.empty() || !flow.rest.lent()) return outcome;
     flow.slow_sink = true;
     const uint32_t rest = flow.rest.size();
     if (flow.rest.Own(&rest_bytes_)) return outcome;

@@ -46,8 +46,10 @@ void Engine::Adopt(Handoff handoff) {
   s.framed = s.observer->framer() != nullptr;
   s.started = now_;
   s.active_tick = TickOf(now_);
+  const bool transformed = handoff.client_transform != nullptr || handoff.upstream_transform != nullptr;
   for (const int direction : {kUp, kDown}) {
     s.flow[direction].policy = PathPolicy(PathPolicy::ModeOf(s.options->splice, direction == kUp));
+    if (transformed) s.flow[direction].policy.Refuse();
     const int64_t step = direction == kUp ? s.options->report_bytes_from_client : s.options->report_bytes_from_upstream;
     if (step > 0) s.flow[direction].report_at_bytes = step;
     std::string& early = direction == kUp ? handoff.from_client : handoff.from_upstream;
@@ -65,6 +67,7 @@ void Engine::Adopt(Handoff handoff) {
   s.leg[kClient].fd = std::move(handoff.client);
   s.leg[kClient].is_tcp = handoff.client_is_tcp;
   s.leg[kClient].writable = true;  // until the kernel says otherwise
+  TakeTransform(s.leg[kClient], std::move(handoff.client_transform));
   if (!WatchLeg(s, kClient, kKindClient)) return;
   if (!handoff.upstream.valid()) return StartConnecting(s, std::move(handoff.plan));
   s.stage = SessionStage::kRelaying;
@@ -72,6 +75,7 @@ void Engine::Adopt(Handoff handoff) {
   s.leg[kUpstream].fd = std::move(handoff.upstream);
   s.leg[kUpstream].is_tcp = handoff.upstream_is_tcp;
   s.leg[kUpstream].writable = true;
+  TakeTransform(s.leg[kUpstream], std::move(handoff.upstream_transform));
   if (!WatchLeg(s, kUpstream, kKindUpstream)) return;
   wheel_.Arm(SessionTimer(s), IdleDeadline(s));
   for (const int direction : {kUp, kDown}) {
@@ -83,6 +87,24 @@ void Engine::Adopt(Handoff handoff) {
     }
   }
   if (s.stage == SessionStage::kRelaying) Settle(s);
+}
+
+// What it has read ahead, no event will tell of.
+void Engine::TakeTransform(Leg& leg, std::unique_ptr<Transform> transform) {
+  leg.transform = std::move(transform);
+  if (leg.transform != nullptr) leg.readable = true;
+}
+
+// There is room in the socket: what the transform holds for it goes first, then what waited for that.
+void Engine::FlushTransform(Leg& leg) {
+  const int held = leg.transform->Flush(leg.fd.get());
+  if (held == -EAGAIN) {
+    leg.writable = false;
+    return;
+  }
+  if (leg.transform->waits_for_room()) leg.readable = true;
+  // A failure of the socket is told by the next call that moves bytes; an end that cannot be said is over, too.
+  if (std::exchange(leg.end_held, false)) shutdown(leg.fd.get(), SHUT_WR);
 }
 
 bool Engine::WatchLeg(Session& session, int index, uint8_t kind) {
@@ -119,6 +141,7 @@ void Engine::OnLegEvent(Session& session, int index, uint16_t ready) {
   if ((ready & Loop::kPriority) != 0) leg.urgent_seen = true;
   if ((ready & kEnds) != 0) leg.hang_up_seen = true;
   if ((ready & (Loop::kWritable | Loop::kHangUp | Loop::kError)) != 0) leg.writable = true;
+  if (leg.transform != nullptr && leg.writable) FlushTransform(leg);
   switch (session.stage) {
     case SessionStage::kConnecting:
       // The client gave up: there is nobody left to connect for. (Its orderly end alone is none: it may still read. But

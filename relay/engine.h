@@ -155,6 +155,8 @@ class Engine {
   void OnSessionTimer(Session& session);
   void ArmAfter(uint32_t id, int64_t nanos);
   bool WatchLeg(Session& session, int leg, uint8_t kind);
+  static void TakeTransform(Leg& leg, std::unique_ptr<Transform> transform);
+  static void FlushTransform(Leg& leg);
   uint32_t IdleDeadline(const Session& session) const;
 
   static uint32_t TickOf(sys::MonotonicNanos now) { return static_cast<uint32_t>(now / sys::kNanosPerMilli); }

@@ -46,8 +46,12 @@ SessionReport Engine::Report(const Session& session) const {
 
 // Refused only where the leg is gone already (ENOTCONN), which its reading side will say.
 void Engine::Shut(Leg& leg) {
-  if (!leg.shut) shutdown(leg.fd.get(), SHUT_WR);
-  leg.shut = true;
+  if (std::exchange(leg.shut, true)) return;
+  if (leg.transform != nullptr && leg.state != LegState::kBroken) {
+    leg.end_held = leg.transform->End(leg.fd.get()) == -EAGAIN;
+    if (leg.end_held) return;  // FIN follows it
+  }
+  shutdown(leg.fd.get(), SHUT_WR);
 }
 
 // The loop says that a leg has failed. The error is taken at once, so that it makes no difference which call would have
@@ -106,10 +110,11 @@ void Engine::BeginClose(Session& session) {
     Leg& leg = session.leg[index];
     const Leg& other = session.leg[1 - index];
     leg.close_kind = CloseKindOf(leg.state, other.state, other.is_gone);
-    if (leg.close_kind == CloseKind::kClose) continue;
-    if (leg.close_kind == CloseKind::kDiscard) Shut(leg);
+    const bool says_end = leg.transform != nullptr && leg.close_kind == CloseKind::kClose;
+    if (says_end || leg.close_kind == CloseKind::kDiscard) Shut(leg);
+    if (leg.close_kind == CloseKind::kClose && !leg.end_held) continue;
     leg.linger_queue_bytes = sys::UnacknowledgedBytes(leg.fd.get());
-    if (leg.close_kind == CloseKind::kDiscard || leg.linger_queue_bytes > 0) has_tail = true;
+    if (leg.close_kind != CloseKind::kReset || leg.linger_queue_bytes > 0) has_tail = true;
   }
   if (!has_tail) return Finish(session);
   session.stage = SessionStage::kDiscarding;
@@ -127,9 +132,10 @@ void Engine::Discard(Session& session) {
   int64_t next_look = session.options->linger_nanos;
   for (const int index : {kClient, kUpstream}) {
     Leg& leg = session.leg[index];
-    if (leg.close_kind == CloseKind::kClose) continue;
+    if (leg.close_kind == CloseKind::kClose && !leg.end_held) continue;
     if (TailIsOver(session, index)) {
       if (leg.close_kind == CloseKind::kDiscard) leg.close_kind = CloseKind::kClose;
+      leg.end_held = false;
     } else {
       goes_on = true;
       if (leg.close_kind == CloseKind::kReset) next_look = std::min(next_look, kTailLookMillis * sys::kNanosPerMilli);
@@ -153,7 +159,9 @@ bool Engine::TailIsOver(Session& session, int index) {
   const bool to_be_reset = leg.close_kind == CloseKind::kReset;
   const Transfer::Result input = DiscardInput(session, leg);
   if (input == Transfer::Result::kSourceError) return true;
-  if (input == Transfer::Result::kSourceEnd && !to_be_reset) return true;
+  if (leg.end_held && leg.writable) FlushTransform(leg);
+  const bool has_ended = input == Transfer::Result::kSourceEnd || leg.close_kind == CloseKind::kClose;
+  if (has_ended && !leg.end_held && !to_be_reset) return true;
   if (!to_be_reset && wheel_.armed(SessionTimer(session))) return false;
   if (TailMoved(leg)) session.active_tick = TickOf(now_);
   if (to_be_reset && leg.linger_queue_bytes == 0) return true;
@@ -212,7 +220,7 @@ void Engine::CloseLeg(Session& session, int index) {
   // that nobody wants and make a reset of it.
   if (leg.close_kind == CloseKind::kReset) {
     sys::SetLingerReset(leg.fd.get());
-  } else if (leg.state != LegState::kEnded) {
+  } else if (leg.state != LegState::kEnded || leg.transform != nullptr) {
     Shut(leg);
   }
   if (leg.watched) {

@@ -15,6 +15,7 @@ void Engine::StartConnecting(Session& session, ConnectPlan plan) {
   session.upstream_kind = 0xff;  // no attempt has won
   session.connecting = std::make_unique<Connecting>();
   session.connecting->plan = std::move(plan);
+  session.connecting->last_error = session.connecting->plan.error;
   // Attempts are referred to while others are added: they must not move.
   session.connecting->attempts.reserve(ConnectPlan::kMostCandidates);
   if (session.connecting->plan.listener.valid()) return StartAccepting(session);

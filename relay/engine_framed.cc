@@ -151,7 +151,9 @@ bool Engine::SayToClient(Session& session, const std::string& text) {
 void Engine::FreeUpstream(Session& session) {
   Leg& upstream = session.leg[kUpstream];
   if (session.upstream_freed || !upstream.watched) return;
-  const bool reusable = upstream.state == LegState::kOpen && session.observer->framer()->UpstreamIsReusable();
+  // A transform goes with its session: whoever took the descriptor would take bytes that it has read ahead for none.
+  const bool reusable = upstream.state == LegState::kOpen && upstream.transform == nullptr &&
+                        session.observer->framer()->UpstreamIsReusable();
   upstream.state = LegState::kBroken;  // of no more concern to the session
   upstream.is_gone = false;
   if (!reusable) return;
@@ -174,7 +176,8 @@ void Engine::ReturnClient(Session& session) {
 
 // Once the loop has let go of everything.
 void Engine::GiveClientBack(Session& session) {
-  Returned returned{std::move(session.leg[kClient].fd), std::move(session.admission), std::move(session.observer)};
+  Returned returned{std::move(session.leg[kClient].fd), std::move(session.admission), std::move(session.observer),
+                    std::move(session.leg[kClient].transform)};
   table_.Free(session);
   Framer* const framer = returned.observer->framer();
   framer->OnReturned(worker_, std::move(returned));

@@ -14,9 +14,43 @@
 namespace sluice::relay {
 namespace {
 
+// The same through a transform. A head and a small body are one piece, and so one record.
+size_t SendBothThrough(Leg& sink, absl::string_view first, absl::string_view second, int& error) {
+  constexpr size_t kOnePiece = 16 * 1024;
+  std::string joined;
+  if (!first.empty() && !second.empty() && first.size() + second.size() <= kOnePiece) {
+    joined.reserve(first.size() + second.size());
+    joined.append(first.data(), first.size());
+    joined.append(second.data(), second.size());
+    first = joined;
+    second = {};
+  }
+  size_t sent = 0;
+  error = 0;
+  for (absl::string_view piece : {first, second}) {
+    while (!piece.empty() && error == 0) {
+      if (sink.transform->holds_output()) {
+        error = EAGAIN;
+        break;
+      }
+      const int64_t n = sink.transform->Write(sink.fd.get(), piece.data(), piece.size());
+      if (n < 0) {
+        error = static_cast<int>(-n);
+        break;
+      }
+      sent += static_cast<size_t>(n);
+      piece.remove_prefix(static_cast<size_t>(n));
+    }
+  }
+  if (error == 0 && sink.transform->holds_output()) error = EAGAIN;
+  return sent;
+}
+
 // Both pieces, in this order, until everything is taken, the sink is blocked or it fails. Returns the bytes taken;
 // `error` is 0, EAGAIN or what failed.
-size_t SendBoth(int fd, absl::string_view first, absl::string_view second, int& error) {
+size_t SendBoth(Leg& sink, absl::string_view first, absl::string_view second, int& error) {
+  if (sink.transform != nullptr) return SendBothThrough(sink, first, second, error);
+  const int fd = sink.fd.get();
   const size_t size = first.size() + second.size();
   size_t sent = 0;
   error = 0;
@@ -88,7 +122,7 @@ Transfer::Outcome Transfer::Give(Flow& flow, const Leg& source, Leg& sink, Frame
       return outcome;
     }
     if (!blocked) {
-      const size_t sent = SendBoth(sink.fd.get(), framed_, pass, outcome.error);
+      const size_t sent = SendBoth(sink, framed_, pass, outcome.error);
       if (outcome.error == 0) {
         framed_.clear();
         continue;
@@ -110,7 +144,8 @@ Transfer::Outcome Transfer::Give(Flow& flow, const Leg& source, Leg& sink, Frame
   if (!blocked) return outcome;
   sink.writable = false;
   outcome.rest_left = true;
-  if (!flow.rest.Keep(framed_.data(), static_cast<uint32_t>(framed_.size()), &rest_bytes_)) {
+  // Where the transform has taken everything, it is all that is held.
+  if (!framed_.empty() && !flow.rest.Keep(framed_.data(), static_cast<uint32_t>(framed_.size()), &rest_bytes_)) {
     Drop(flow, static_cast<int64_t>(framed_.size()));
     return {.result = Result::kNoMemory, .bytes = outcome.bytes, .error = ENOMEM};
   }

@@ -11,6 +11,7 @@
 #include "relay/connection_budget.h"
 #include "relay/relay_options.h"
 #include "relay/session_observer.h"
+#include "relay/transform.h"
 #include "sys/base/unique_fd.h"
 
 namespace sluice::relay {
@@ -23,6 +24,7 @@ struct Returned {
   sys::UniqueFd client;
   Admission admission;
   std::unique_ptr<SessionObserver> observer;
+  std::unique_ptr<Transform> transform;  // of the client
 };
 
 // Where messages end: what a session asks whose client may send one request after the other (HTTP keep-alive). The

@@ -11,6 +11,7 @@
 #include "relay/relay_options.h"
 #include "relay/session_limits.h"
 #include "relay/session_observer.h"
+#include "relay/transform.h"
 #include "sys/base/unique_fd.h"
 #include "sys/net/socket_address.h"
 #include "sys/net/socket_options.h"
@@ -39,6 +40,9 @@ struct ConnectPlan {
   // Where they are this session's alone: `outgoing` points to them.
   std::shared_ptr<const OutgoingOptions> own_outgoing;
 
+  // Why there is no candidate: the errno of attempts that were made before. 0: none were.
+  int error = 0;
+
   static constexpr int kMostCandidates = 16;
 };
 
@@ -57,6 +61,11 @@ struct Handoff {
   // system call more.
   bool client_is_tcp = false;
   bool upstream_is_tcp = false;  // where `upstream` is given; else the candidate tells
+
+  // What stands between a socket and its bytes (TLS whose handshake is over); null: nothing. That of the upstream goes
+  // with `upstream`.
+  std::unique_ptr<Transform> client_transform;
+  std::unique_ptr<Transform> upstream_transform;
 
   // Read already by the handshake; each is delivered before anything that the worker reads.
   std::string from_client;

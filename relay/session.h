@@ -16,6 +16,7 @@
 #include "relay/rest_buffer.h"
 #include "relay/session_limits.h"
 #include "relay/session_observer.h"
+#include "relay/transform.h"
 #include "sys/base/unique_fd.h"
 #include "sys/loop/loop.h"
 #include "sys/pipes/pipe.h"
@@ -49,7 +50,9 @@ struct Leg {
   bool hang_up_seen = false;
   bool urgent_seen = false;
   bool is_gone = false;             // kBroken for good: it is gone, and not just unwilling to take bytes
+  bool end_held = false;            // our end is said, and the transform has it still
   uint32_t linger_queue_bytes = 0;  // send queue at the last look while discarding
+  std::unique_ptr<Transform> transform;
 };
 
 // The state of one direction, moved by flow.h's machine. 80 bytes: an idle connection pays for two.

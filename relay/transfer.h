@@ -112,6 +112,7 @@ class Transfer {
   // Where the next read of so many bytes goes; behind it, the memory may be asked to stay (Defer).
   char* ReadArea(int asked);
   Outcome ReadInto(Leg& source, int asked);
+  Outcome ReadThrough(Leg& source, int asked);
   bool MayDefer(const Leg& source, int64_t bytes) const;
   // `bytes` lie at the begin of a read area.
   Outcome Defer(Flow& flow, int64_t bytes);

@@ -57,6 +57,8 @@ ResultCode ConnectResult(int error) {
     case ENOMEM:
     case ENOBUFS:
       return result::kOutOfMemory;
+    case EPROTO:  // the connection was there, and TLS on it failed
+      return result::kUpstreamTlsFailed;
     default:
       return result::kConnectFailed;
   }
@@ -69,7 +71,14 @@ ResultCode NoResources(int error) {
   return result::kOutOfMemory;
 }
 
-ResultCode ReadFailed(EndSide side) {
+// Sockets do not say these two when they are read; TLS does (tls/record_engine.h).
+ResultCode ReadFailed(EndSide side, int error) {
+  if (side != EndSide::kUs && error == ECONNABORTED) {
+    return side == EndSide::kClient ? result::kClientTlsTruncated : result::kUpstreamTlsTruncated;
+  }
+  if (side != EndSide::kUs && error == EBADMSG) {
+    return side == EndSide::kClient ? result::kClientTlsFailed : result::kUpstreamTlsFailed;
+  }
   if (side == EndSide::kClient) return result::kClientReadFailed;
   return side == EndSide::kUpstream ? result::kUpstreamReadFailed : result::kRelayFailed;
 }
@@ -93,7 +102,7 @@ ResultCode ResultOf(const EndReason& reason, Phase phase) {
       // Before the relay began nothing but the connect can have been waited for on the upstream's side.
       return phase == Phase::kConnect ? result::kConnectTimeout : result::kTimeout;
     case EndCode::kReadFailed:
-      return ReadFailed(reason.side);
+      return ReadFailed(reason.side, reason.error);
     case EndCode::kWriteFailed:
       return WriteFailed(reason.side);
     case EndCode::kUnsentData:

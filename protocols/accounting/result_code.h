@@ -89,6 +89,11 @@ inline constexpr ResultCode kClientReadFailed{95, "client_read_failed"};
 inline constexpr ResultCode kClientWriteFailed{95, "client_write_failed"};
 inline constexpr ResultCode kUpstreamReadFailed{96, "upstream_read_failed"};
 inline constexpr ResultCode kUpstreamWriteFailed{96, "upstream_write_failed"};
+// TLS. Truncated: the connection ended without close_notify, so what came may not be all.
+inline constexpr ResultCode kClientTlsFailed{95, "client_tls_failed"};
+inline constexpr ResultCode kClientTlsTruncated{95, "client_tls_truncated"};
+inline constexpr ResultCode kUpstreamTlsFailed{96, "upstream_tls_failed"};
+inline constexpr ResultCode kUpstreamTlsTruncated{96, "upstream_tls_truncated"};
 inline constexpr ResultCode kBothFailed{97, "both_failed"};
 inline constexpr ResultCode kRecordsDropped{98, "records_dropped"};  // not an exchange: a gap in the log
 inline constexpr ResultCode kInternal{99, "internal_error"};

@@ -9,6 +9,7 @@
 #include "protocols/config/build_options.h"
 #include "protocols/config/diagnostics.h"
 #include "protocols/config/script.h"
+#include "protocols/config/tls_settings.h"
 #include "protocols/service/snapshot.h"
 
 namespace sluice::config {
@@ -30,6 +31,8 @@ struct BuilderState {
   service::ServiceOptions settings;
   // `maxseg`: the value of TCP_MAXSEG where an option list names it without one. 0 = never said.
   int maxseg = 0;
+  // `ssl_*`; of its contexts a service gets what it needs (ServiceOptions::tls).
+  TlsSettings tls;
   // The result; the services so far.
   std::unique_ptr<service::Snapshot> snapshot = std::make_unique<service::Snapshot>();
 

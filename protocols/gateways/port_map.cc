@@ -11,6 +11,7 @@
 #include "protocols/dns/server_plan.h"
 #include "protocols/service/original_destination.h"
 #include "protocols/service/self_loops.h"
+#include "protocols/service/tls_upstream.h"
 #include "sys/net/socket_options.h"
 
 namespace sluice::gateways {
@@ -45,10 +46,17 @@ void RefuseUnresolved(service::ExchangeObserver& observer, dns::Outcome outcome)
 
 void PortMap::OnAdmitted(relay::Worker& worker, sys::UniqueFd client, sys::SocketAddress client_address,
                          relay::Admission admission) {
-  worker.role().AssertHeld();
+  OnSecured(worker, std::move(client), nullptr, std::move(client_address), std::move(admission));
+}
+
+void PortMap::OnSecured(relay::Worker& worker, sys::UniqueFd client, std::unique_ptr<relay::Transform> transform,
+                        sys::SocketAddress client_address, relay::Admission admission) {
+  Serve(worker, {std::move(client), std::move(admission),
+                 std::make_unique<service::ExchangeObserver>(context_, client_address), std::move(transform)});
+}
+
+void PortMap::Serve(relay::Worker& worker, Arrival arrival) const {
   const service::ServiceOptions& options = *context_->options;
-  Arrival arrival{std::move(client), std::move(admission),
-                  std::make_unique<service::ExchangeObserver>(context_, client_address)};
   sys::ApplySocketOptions(arrival.client.get(), options.client_socket_options).IgnoreError();
   accounting::TrafficRecord& record = arrival.observer->record();
   if (context_->log_addresses) record.Addresses().internal = sys::SocketAddress::OfSocket(arrival.client.get());
@@ -67,7 +75,22 @@ void PortMap::OnAdmitted(relay::Worker& worker, sys::UniqueFd client, sys::Socke
     addresses = std::move(known->addresses);
   }
   std::optional<relay::Handoff> handoff = HandoffTo(std::move(addresses), std::move(arrival));
-  if (handoff.has_value()) worker.Adopt(*std::move(handoff));
+  if (handoff.has_value()) Start(worker, *std::move(handoff));
+}
+
+// Under `ssl_cli` TLS begins with the upstream first, and its failure is told in the record.
+void PortMap::Start(relay::Worker& worker, relay::Handoff handoff) const {
+  // The hand-off's observer is ours.
+  auto* const observer = static_cast<service::ExchangeObserver*>(handoff.observer.get());
+  std::string name = UpstreamName(handoff);
+  service::AdoptSecured(worker, *context_, std::move(name), std::move(handoff), [observer](const std::string& fault) {
+    observer->record().text = absl::StrCat("upstream TLS: ", fault);
+  });
+}
+
+std::string PortMap::UpstreamName(const relay::Handoff& handoff) const {
+  const std::string& name = context_->options->target.host_name;
+  return name.empty() ? handoff.plan.candidates.front().IpText() : name;
 }
 
 void PortMap::ResolveOnThread(relay::Worker& worker, Arrival arrival) const {
@@ -89,7 +112,13 @@ void PortMap::ResolveOnThread(relay::Worker& worker, Arrival arrival) const {
       return shared->client.reset();
     }
     std::optional<relay::Handoff> handoff = self->HandoffTo(std::move(result.addresses), std::move(*shared));
-    if (handoff.has_value()) worker.Post(*std::move(handoff));
+    if (!handoff.has_value()) return;
+    auto* const observer = static_cast<service::ExchangeObserver*>(handoff->observer.get());
+    const std::string name = self->UpstreamName(*handoff);
+    service::SecureUpstream(*self->context_, name, *handoff, [observer](const std::string& fault) {
+      observer->record().text = absl::StrCat("upstream TLS: ", fault);
+    });
+    worker.Post(*std::move(handoff));
   };
   task.shed = [shared] {
     shared->observer->Refuse(accounting::result::kOverloaded, accounting::Phase::kResolve, 0);
@@ -114,6 +143,7 @@ std::optional<relay::Handoff> PortMap::HandoffTo(std::vector<sys::SocketAddress>
   relay::Handoff handoff;
   handoff.client = std::move(arrival.client);
   handoff.client_is_tcp = context_->clients_are_tcp;
+  handoff.client_transform = std::move(arrival.transform);
   handoff.plan.candidates = std::move(addresses);
   handoff.plan.outgoing = &context_->outgoing;
   handoff.options = &options.relay;

@@ -3,12 +3,14 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "protocols/service/exchange_observer.h"
 #include "protocols/service/service_context.h"
 #include "relay/acceptor.h"
+#include "relay/transform.h"
 #include "relay/worker.h"
 
 namespace sluice::gateways {
@@ -27,6 +29,8 @@ class PortMap final : public relay::AdmissionHandler, public std::enable_shared_
 
   void OnAdmitted(relay::Worker& worker, sys::UniqueFd client, sys::SocketAddress client_address,
                   relay::Admission admission) override;
+  void OnSecured(relay::Worker& worker, sys::UniqueFd client, std::unique_ptr<relay::Transform> transform,
+                 sys::SocketAddress client_address, relay::Admission admission) override;
   relay::ConnectionBudget& budget() override { return *context_->budget; }
 
  private:
@@ -35,7 +39,14 @@ class PortMap final : public relay::AdmissionHandler, public std::enable_shared_
     sys::UniqueFd client;
     relay::Admission admission;
     std::unique_ptr<service::ExchangeObserver> observer;
+    std::unique_ptr<relay::Transform> transform;  // of a client that speaks TLS to us
   };
+
+  void Serve(relay::Worker& worker, Arrival arrival) const;
+  // Starts the session.
+  void Start(relay::Worker& worker, relay::Handoff handoff) const;
+  // What the upstream's certificate has to say.
+  std::string UpstreamName(const relay::Handoff& handoff) const;
 
   void ResolveOnThread(relay::Worker& worker, Arrival arrival) const;
   // The session, or nothing when it was refused.

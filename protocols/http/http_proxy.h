@@ -7,6 +7,7 @@
 #include "protocols/http/http_service.h"
 #include "protocols/service/service_context.h"
 #include "relay/acceptor.h"
+#include "relay/transform.h"
 #include "relay/worker.h"
 
 namespace sluice::http {
@@ -21,6 +22,8 @@ class HttpProxy final : public relay::AdmissionHandler {
 
   void OnAdmitted(relay::Worker& worker, sys::UniqueFd client, sys::SocketAddress client_address,
                   relay::Admission admission) override;
+  void OnSecured(relay::Worker& worker, sys::UniqueFd client, std::unique_ptr<relay::Transform> transform,
+                 sys::SocketAddress client_address, relay::Admission admission) override;
   int64_t first_byte_nanos() const override;
   relay::ConnectionBudget& budget() override { return *service_->context().budget; }
 

@@ -184,8 +184,9 @@ void HttpSession::OnUpstreamFree(relay::Worker* worker, sys::UniqueFd upstream) 
 
 void HttpSession::OnReturned(relay::Worker* worker, relay::Returned returned) {
   if (worker == nullptr) return;
-  ReturningClient client{std::move(returned.client), record_.client, std::move(returned.admission), TakeHeld(),
-                         wants_fresh_upstream()};
+  ReturningClient client{std::move(returned.client),    record_.client,
+                         std::move(returned.admission), TakeHeld(),
+                         wants_fresh_upstream(),        std::move(returned.transform)};
   ServeAgain(*worker, service_, std::move(client));
 }
 

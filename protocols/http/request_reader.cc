@@ -1,7 +1,5 @@
 #include "protocols/http/request_reader.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -13,10 +11,12 @@
 
 namespace sluice::http {
 
-RequestReader::RequestReader(std::shared_ptr<const HttpService> service, sys::MonotonicNanos now, bool kept_alive)
+RequestReader::RequestReader(std::shared_ptr<const HttpService> service, sys::MonotonicNanos now, bool kept_alive,
+                             std::unique_ptr<relay::Transform> transform)
     : service_(std::move(service)),
       deadline_(now + service_->options().timeouts.string_long),
-      kept_alive_(kept_alive) {}
+      kept_alive_(kept_alive),
+      transform_(std::move(transform)) {}
 
 // At least a tick: 0 would mean that nothing is waited for.
 int64_t RequestReader::first_byte_nanos() const {
@@ -35,10 +35,9 @@ void RequestReader::OnAdmitted(relay::Worker& worker, sys::UniqueFd client, sys:
 RequestReader::Heard RequestReader::Listen(int client) {
   char buffer[16 * 1024];
   for (;;) {
-    const ssize_t got = recv(client, buffer, sizeof(buffer), MSG_DONTWAIT);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno == EAGAIN ? Heard::kPart : Heard::kEnd;
-    if (got == 0) return Heard::kEnd;
+    const int64_t got = relay::ReceiveSome(client, transform_.get(), buffer, sizeof(buffer));
+    if (got == -EAGAIN) return Heard::kPart;
+    if (got <= 0) return Heard::kEnd;
     bytes_.append(buffer, static_cast<size_t>(got));
     const HeadScanner::State state = scanner_.Scan(bytes_);
     if (state != HeadScanner::State::kMore) return state == HeadScanner::State::kWhole ? Heard::kWhole : Heard::kBad;
@@ -49,9 +48,12 @@ void RequestReader::Continue(relay::Worker& worker, ReturningClient client) {
   bytes_ = std::move(client.bytes);
   fresh_upstream_ = client.fresh_upstream;
   const HeadScanner::State state = scanner_.Scan(bytes_);
-  const Heard heard = state == HeadScanner::State::kMore    ? Heard::kPart
-                      : state == HeadScanner::State::kWhole ? Heard::kWhole
-                                                            : Heard::kBad;
+  Heard heard = state == HeadScanner::State::kMore    ? Heard::kPart
+                : state == HeadScanner::State::kWhole ? Heard::kWhole
+                                                      : Heard::kBad;
+  transform_ = std::move(client.transform);
+  // What it has read ahead, the socket will not tell of.
+  if (heard == Heard::kPart && transform_ != nullptr) heard = Listen(client.fd.get());
   GoOn(worker, heard, std::move(client.fd), std::move(client.address), std::move(client.admission));
 }
 
@@ -62,14 +64,15 @@ void RequestReader::GoOn(relay::Worker& worker, Heard heard, sys::UniqueFd clien
       return worker.Admit(shared_from_this(), std::move(client), std::move(client_address), std::move(admission));
     case Heard::kEnd:
       if (!bytes_.empty()) Tunnel(service_->shared_context(), client_address).Drop(result::kRequestCut, 0);
+      if (transform_ != nullptr) transform_->End(client.get());
       client.reset();
       return admission.Return();
     case Heard::kWhole:
     case Heard::kBad:
       break;
   }
-  RequestArrival arrival{std::move(client), std::move(client_address), std::move(admission), std::move(bytes_),
-                         fresh_upstream_};
+  RequestArrival arrival{std::move(client), std::move(client_address), std::move(admission),
+                         std::move(bytes_), fresh_upstream_,           std::move(transform_)};
   if (heard == Heard::kBad) return RefuseHead(worker, *service_, std::move(arrival), scanner_.error());
   Serve(worker, service_, std::move(arrival), scanner_.leading_bytes(), scanner_.end());
 }
@@ -81,9 +84,10 @@ void RequestReader::OnSilent(sys::UniqueFd client, sys::SocketAddress client_add
     answer.text = "The request did not come in time.";
     // A few hundred bytes fit into the buffer of a socket that nothing was sent on; if not, the client is none.
     const std::string bytes = ToBytes(answer);
-    [[maybe_unused]] const ssize_t sent = send(client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    relay::SendSome(client.get(), transform_.get(), bytes.data(), bytes.size());
     Tunnel(service_->shared_context(), client_address).Drop(result::kRequestTimeout, ETIMEDOUT);
   }
+  if (transform_ != nullptr) transform_->End(client.get());
   client.reset();
   admission.Return();
 }

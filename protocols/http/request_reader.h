@@ -9,6 +9,7 @@
 #include "protocols/http/http_service.h"
 #include "relay/acceptor.h"
 #include "relay/connection_budget.h"
+#include "relay/transform.h"
 #include "relay/worker.h"
 #include "sys/base/unique_fd.h"
 #include "sys/net/socket_address.h"
@@ -24,6 +25,7 @@ struct ReturningClient {
   relay::Admission admission;
   std::string bytes;
   bool fresh_upstream = false;  // not one that has waited for its next request
+  std::unique_ptr<relay::Transform> transform = nullptr;
 };
 
 // Worker only.
@@ -36,7 +38,9 @@ void ServeAgain(relay::Worker& worker, std::shared_ptr<const HttpService> servic
 // Ownership: by whoever waits for the client's next bytes. Worker only.
 class RequestReader final : public relay::AdmissionHandler, public std::enable_shared_from_this<RequestReader> {
  public:
-  RequestReader(std::shared_ptr<const HttpService> service, sys::MonotonicNanos now, bool kept_alive);
+  // `transform`: of a client that speaks TLS to us.
+  RequestReader(std::shared_ptr<const HttpService> service, sys::MonotonicNanos now, bool kept_alive,
+                std::unique_ptr<relay::Transform> transform = nullptr);
 
   // There are bytes to read.
   void OnAdmitted(relay::Worker& worker, sys::UniqueFd client, sys::SocketAddress client_address,
@@ -61,6 +65,7 @@ class RequestReader final : public relay::AdmissionHandler, public std::enable_s
   sys::MonotonicNanos deadline_;
   const bool kept_alive_;  // it has been served before
   bool fresh_upstream_ = false;
+  std::unique_ptr<relay::Transform> transform_;
   HeadScanner scanner_;
   std::string bytes_;
 };

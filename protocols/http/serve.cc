@@ -1,7 +1,5 @@
 #include "protocols/http/serve.h"
 
-#include <sys/socket.h>
-
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -19,6 +17,7 @@
 #include "protocols/http/tunnel.h"
 #include "protocols/service/handshake_pool.h"
 #include "protocols/service/original_destination.h"
+#include "protocols/service/tls_upstream.h"
 #include "relay/handoff.h"
 #include "sys/thread/clock.h"
 
@@ -83,7 +82,10 @@ void ResolveOnThread(relay::Worker& worker, std::shared_ptr<const HttpService> s
   task.run = [shared, service, &worker, query = std::move(query)] {
     dns::Result result = service->context().resolver->ResolveBlocking(
         query, sys::Clock::System().Now() + service->options().timeouts.dns);
-    worker.Post(WithAddresses(std::move(result), std::move(*shared), *service));
+    const std::string host = shared->host;
+    relay::Handoff handoff = WithAddresses(std::move(result), std::move(*shared), *service);
+    service::SecureUpstream(service->context(), host, handoff);
+    worker.Post(std::move(handoff));
   };
   task.shed = [shared, &worker] {
     Answer answer;
@@ -105,13 +107,16 @@ void Connect(relay::Worker& worker, const std::shared_ptr<const HttpService>& se
   if (!known.has_value()) {
     return ResolveOnThread(worker, service, std::move(query), std::move(pending));
   }
-  worker.Adopt(WithAddresses(*std::move(known), std::move(pending), *service));
+  std::string host = pending.host;
+  service::AdoptSecured(worker, service->context(), std::move(host),
+                        WithAddresses(*std::move(known), std::move(pending), *service));
 }
 
 relay::Handoff HandoffOf(RequestArrival& arrival, const HttpService& service) {
   relay::Handoff handoff;
   handoff.client = std::move(arrival.client);
   handoff.client_is_tcp = service.context().clients_are_tcp;
+  handoff.client_transform = std::move(arrival.transform);
   handoff.admission = std::move(arrival.admission);
   handoff.plan.outgoing = &service.context().outgoing;
   return handoff;
@@ -135,15 +140,18 @@ void AnswerAndEnd(relay::Worker& worker, const HttpService& service, RequestArri
 // take one request after the other in their turns.
 void AnswerAndGoOn(relay::Worker& worker, const std::shared_ptr<const HttpService>& service, RequestArrival arrival,
                    std::unique_ptr<Tunnel> tunnel, std::string answer) {
-  const ssize_t sent = send(arrival.client.get(), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent != static_cast<ssize_t>(answer.size())) {  // there is no room for it now
+  relay::Transform* const transform = arrival.transform.get();
+  const int64_t sent = relay::SendSome(arrival.client.get(), transform, answer.data(), answer.size());
+  const bool held = transform != nullptr && transform->holds_output();
+  if (sent != static_cast<int64_t>(answer.size()) || held) {  // there is no room for it now
     tunnel->StillSay(answer.substr(sent > 0 ? static_cast<size_t>(sent) : 0));
     return AnswerAndEnd(worker, *service, std::move(arrival), std::move(tunnel));
   }
   tunnel->WasTold();
   // In the next turn: a client that sends one such request after the other has one of them served in each.
-  auto client = std::make_shared<ReturningClient>(
-      ReturningClient{std::move(arrival.client), std::move(arrival.address), std::move(arrival.admission), "", false});
+  auto client = std::make_shared<ReturningClient>(ReturningClient{std::move(arrival.client), std::move(arrival.address),
+                                                                  std::move(arrival.admission), "", false,
+                                                                  std::move(arrival.transform)});
   worker.Run([service, client](relay::Worker& worker) { ServeAgain(worker, service, std::move(*client)); });
 }
 

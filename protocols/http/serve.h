@@ -8,6 +8,7 @@
 #include "protocols/http/head.h"
 #include "protocols/http/http_service.h"
 #include "relay/connection_budget.h"
+#include "relay/transform.h"
 #include "relay/worker.h"
 #include "sys/base/unique_fd.h"
 #include "sys/net/socket_address.h"
@@ -21,6 +22,7 @@ struct RequestArrival {
   relay::Admission admission;
   std::string bytes;
   bool fresh_upstream = false;
+  std::unique_ptr<relay::Transform> transform = nullptr;  // of a client that speaks TLS to us
 };
 
 // Makes the client's session, here or, where a name server has to be asked, by a thread of the handshake pool: a tunnel

@@ -9,6 +9,7 @@
 #include "protocols/accounting/log_target.h"
 #include "protocols/service/proxied_clients.h"
 #include "protocols/service/self_loops.h"
+#include "protocols/service/tls_clients.h"
 
 namespace sluice::service {
 namespace {
@@ -164,6 +165,9 @@ absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::stri
                                 ": warning: its target leads back to this service; its clients are refused"));
     }
     handlers.push_back(options_.make_handler(context));
+    if (options.tls.server != nullptr) {
+      handlers.back().streams = std::make_shared<TlsClients>(context, std::move(handlers.back().streams));
+    }
     if (options.proxy_protocol.required) {
       handlers.back().streams = std::make_shared<ProxiedClients>(context, std::move(handlers.back().streams));
     }

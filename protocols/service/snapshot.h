@@ -16,6 +16,7 @@
 #include "sys/net/socket_address.h"
 #include "sys/net/socket_options.h"
 #include "sys/thread/clock.h"
+#include "tls/context.h"
 
 namespace sluice::service {
 
@@ -115,6 +116,12 @@ struct SniffOptions {
   uint16_t target_port = 0;  // -P; 0 = 443
 };
 
+// Where TLS is spoken. Made when the configuration is loaded; sessions keep the ones they began with.
+struct TlsContexts {
+  std::shared_ptr<const tls::ServerContext> server;  // ssl_serv: clients speak it to us; null: they do not
+  std::shared_ptr<const tls::ClientContext> client;  // ssl_cli: we speak it to upstreams; null: we do not
+};
+
 // `parentsticky`: whose connections have the same parents as long as these work.
 enum class ParentSticky : uint8_t { kNone, kSource, kUser };
 
@@ -154,6 +161,7 @@ struct ServiceOptions {
   SniffOptions sniff;
   // -h: for clients that name nobody. Port 0: the protocol's own.
   std::optional<RelayTarget> default_target;
+  TlsContexts tls;
 
   ParentOptions parents;
 

@@ -13,6 +13,7 @@ relay::Handoff HandoffOf(Arrival arrival) {
   relay::Handoff handoff;
   handoff.client = std::move(arrival.client);
   handoff.client_is_tcp = context.clients_are_tcp;
+  handoff.client_transform = std::move(arrival.transform);
   handoff.from_client = std::move(arrival.payload);
   handoff.plan.outgoing = &context.outgoing;
   handoff.options = &context.options->relay;

@@ -10,6 +10,7 @@
 #include "protocols/socks/wire.h"
 #include "relay/connection_budget.h"
 #include "relay/handoff.h"
+#include "relay/transform.h"
 #include "sys/base/unique_fd.h"
 
 namespace sluice::socks {
@@ -20,7 +21,8 @@ struct Arrival {
   relay::Admission admission;
   std::unique_ptr<Exchange> exchange;
   Request request;
-  std::string payload;  // came behind the request
+  std::string payload;                                    // came behind the request
+  std::unique_ptr<relay::Transform> transform = nullptr;  // of a client that speaks TLS to us
 };
 
 // The session of this client, with its payload, whose upstream or plan is still to be filled in.

@@ -1,7 +1,5 @@
 #include "protocols/socks/conversation.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -37,6 +35,8 @@ void Dispatch(relay::Worker& worker, Arrival arrival) {
     case Command::kBind:
       return Bind(worker, std::move(arrival));
     case Command::kUdpAssociate:
+      // Its datagrams would go in the clear beside a connection that does not.
+      if (arrival.transform != nullptr) break;
       return Associate(worker, std::move(arrival));
     case Command::kNone:
       break;
@@ -49,9 +49,10 @@ void Dispatch(relay::Worker& worker, Arrival arrival) {
 }  // namespace
 
 Conversation::Conversation(std::shared_ptr<const service::ServiceContext> context, const sys::SocketAddress& client,
-                           sys::MonotonicNanos now)
+                           sys::MonotonicNanos now, std::unique_ptr<relay::Transform> transform)
     : context_(std::move(context)),
       deadline_(now + context_->options->timeouts.string_short),
+      transform_(std::move(transform)),
       handshake_(PolicyOf(context_->options->credentials), context_->options->transparent),
       exchange_(std::make_unique<Exchange>(context_, client)) {}
 
@@ -72,8 +73,8 @@ void Conversation::OnAdmitted(relay::Worker& worker, sys::UniqueFd client, sys::
     case Heard::kAll:
       break;
   }
-  Arrival arrival{std::move(client), std::move(admission), std::move(exchange_), handshake_.request(),
-                  std::move(payload_)};
+  Arrival arrival{std::move(client),    std::move(admission), std::move(exchange_),
+                  handshake_.request(), std::move(payload_),  std::move(transform_)};
   arrival.exchange->Note(arrival.request);
   if (handshake_.state() == Handshake::State::kComplete) return Dispatch(worker, std::move(arrival));
   const bool required = context_->options->credentials == service::ClientCredentials::kRequired;
@@ -91,11 +92,10 @@ void Conversation::OnSilent(sys::UniqueFd, sys::SocketAddress, relay::Admission)
 Conversation::Heard Conversation::Listen(int client) {
   char buffer[2048];
   for (;;) {
-    const ssize_t count = recv(client, buffer, sizeof buffer, MSG_DONTWAIT);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Heard::kNothing;
+    const int64_t count = relay::ReceiveSome(client, transform_.get(), buffer, sizeof buffer);
+    if (count == -EAGAIN) return Heard::kNothing;
     if (count <= 0) {
-      Lost(count == 0 ? result::kHandshakeCut : accounting::result::kClientReadFailed, count == 0 ? 0 : errno);
+      Lost(count == 0 ? result::kHandshakeCut : accounting::result::kClientReadFailed, static_cast<int>(-count));
       return Heard::kLost;
     }
     const absl::string_view bytes(buffer, static_cast<size_t>(count));
@@ -111,9 +111,9 @@ Conversation::Heard Conversation::Listen(int client) {
 // Four bytes into a connection that has sent hardly more: where that does not fit, the client takes nothing at all.
 bool Conversation::Say(int client, const std::string& answer) {
   if (answer.empty()) return true;
-  const ssize_t count = send(client, answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (count == static_cast<ssize_t>(answer.size())) return true;
-  Lost(accounting::result::kClientWriteFailed, count < 0 ? errno : 0);
+  const int64_t count = relay::SendSome(client, transform_.get(), answer.data(), answer.size());
+  if (count == static_cast<int64_t>(answer.size())) return true;
+  Lost(accounting::result::kClientWriteFailed, count < 0 ? static_cast<int>(-count) : 0);
   return false;
 }
 

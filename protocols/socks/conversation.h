@@ -10,6 +10,7 @@
 #include "protocols/socks/exchange.h"
 #include "protocols/socks/wire.h"
 #include "relay/acceptor.h"
+#include "relay/transform.h"
 #include "relay/worker.h"
 #include "sys/base/unique_fd.h"
 #include "sys/net/socket_address.h"
@@ -27,7 +28,7 @@ namespace sluice::socks {
 class Conversation final : public relay::AdmissionHandler, public std::enable_shared_from_this<Conversation> {
  public:
   Conversation(std::shared_ptr<const service::ServiceContext> context, const sys::SocketAddress& client,
-               sys::MonotonicNanos now);
+               sys::MonotonicNanos now, std::unique_ptr<relay::Transform> transform);
 
   // For the record: where the client came in.
   void NoteInternal(sys::SocketAddress address) { exchange_->record().Addresses().internal = std::move(address); }
@@ -49,6 +50,7 @@ class Conversation final : public relay::AdmissionHandler, public std::enable_sh
 
   const std::shared_ptr<const service::ServiceContext> context_;
   const sys::MonotonicNanos deadline_;
+  std::unique_ptr<relay::Transform> transform_;  // of a client that speaks TLS to us
   Handshake handshake_;
   std::unique_ptr<Exchange> exchange_;
   std::string payload_;

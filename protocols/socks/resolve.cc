@@ -11,6 +11,7 @@
 #include "protocols/dns/resolver.h"
 #include "protocols/service/handshake_pool.h"
 #include "protocols/service/service_context.h"
+#include "protocols/service/tls_upstream.h"
 #include "sys/thread/clock.h"
 
 namespace sluice::socks {
@@ -52,7 +53,10 @@ void ResolveOnThread(relay::Worker& worker, dns::Query query, Arrival arrival, C
     const service::ServiceContext& context = shared->exchange->context();
     dns::Result result =
         context.resolver->ResolveBlocking(query, sys::Clock::System().Now() + context.options->timeouts.dns);
-    worker.Post(WithResult(std::move(result), std::move(*shared), next));
+    const std::string host = shared->request.host;
+    relay::Handoff handoff = WithResult(std::move(result), std::move(*shared), next);
+    service::SecureUpstream(context, host, handoff);
+    worker.Post(std::move(handoff));
   };
   task.shed = [shared, &worker] {
     worker.Post(Refusal(std::move(*shared), ReplyCode::kGeneralFailure, accounting::result::kOverloaded,
@@ -71,16 +75,17 @@ dns::Query QueryFor(absl::string_view name, const service::ServiceOptions& optio
 }
 
 void ResolveThen(relay::Worker& worker, Arrival arrival, Continuation next) {
-  worker.role().AssertHeld();
+  const service::ServiceContext& context = arrival.exchange->context();
   if (arrival.request.address.family() != sys::AddressFamily::kNone) {
     std::vector<sys::SocketAddress> destinations = {arrival.request.address};
-    return worker.Adopt(next(std::move(destinations), std::move(arrival)));
+    std::string host = arrival.request.address.IpText();
+    return service::AdoptSecured(worker, context, std::move(host), next(std::move(destinations), std::move(arrival)));
   }
-  const service::ServiceContext& context = arrival.exchange->context();
   dns::Query query = QueryFor(arrival.request.host, *context.options);
   std::optional<dns::Result> known = context.resolver->TryCache(query);
   if (!known.has_value()) return ResolveOnThread(worker, std::move(query), std::move(arrival), next);
-  worker.Adopt(WithResult(*std::move(known), std::move(arrival), next));
+  std::string host = arrival.request.host;
+  service::AdoptSecured(worker, context, std::move(host), WithResult(*std::move(known), std::move(arrival), next));
 }
 
 }  // namespace sluice::socks

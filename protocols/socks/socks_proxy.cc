@@ -14,8 +14,13 @@ int64_t SocksProxy::first_byte_nanos() const { return context_->options->timeout
 
 void SocksProxy::OnAdmitted(relay::Worker& worker, sys::UniqueFd client, sys::SocketAddress client_address,
                             relay::Admission admission) {
+  OnSecured(worker, std::move(client), nullptr, std::move(client_address), std::move(admission));
+}
+
+void SocksProxy::OnSecured(relay::Worker& worker, sys::UniqueFd client, std::unique_ptr<relay::Transform> transform,
+                           sys::SocketAddress client_address, relay::Admission admission) {
   sys::ApplySocketOptions(client.get(), context_->options->client_socket_options).IgnoreError();
-  auto conversation = std::make_shared<Conversation>(context_, client_address, worker.now());
+  auto conversation = std::make_shared<Conversation>(context_, client_address, worker.now(), std::move(transform));
   if (context_->log_addresses) conversation->NoteInternal(sys::SocketAddress::OfSocket(client.get()));
   conversation->OnAdmitted(worker, std::move(client), std::move(client_address), std::move(admission));
 }

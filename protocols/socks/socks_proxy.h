@@ -7,6 +7,7 @@
 
 #include "protocols/service/service_context.h"
 #include "relay/acceptor.h"
+#include "relay/transform.h"
 #include "relay/worker.h"
 
 namespace sluice::socks {
@@ -22,6 +23,8 @@ class SocksProxy final : public relay::AdmissionHandler {
   void OnAdmitted(relay::Worker& worker, sys::UniqueFd client, sys::SocketAddress client_address,
                   relay::Admission admission) override;
   void OnSilent(sys::UniqueFd client, sys::SocketAddress client_address, relay::Admission admission) override;
+  void OnSecured(relay::Worker& worker, sys::UniqueFd client, std::unique_ptr<relay::Transform> transform,
+                 sys::SocketAddress client_address, relay::Admission admission) override;
   int64_t first_byte_nanos() const override;
   relay::ConnectionBudget& budget() override { return *context_->budget; }
 

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
+#include "relay/testing/frame_transform.h"
 
 namespace sluice::relay::testing {
 namespace {
@@ -48,6 +49,8 @@ TestSession& SessionHarness::Start(const StartArgs& args, const RelayOptions* op
   handoff.answer = args.answer;
   handoff.options = options;
   handoff.observer = std::make_unique<RecordingObserver>(session.record, std::move(framer));
+  if (args.client_transform) handoff.client_transform = std::make_unique<FrameTransform>();
+  if (args.upstream_transform) handoff.upstream_transform = std::make_unique<FrameTransform>();
   if (args.limits) {
     handoff.limits = std::make_unique<SessionLimits>();
     args.limits(*handoff.limits);

@@ -74,6 +74,8 @@ struct StartArgs {
   int receive_buffer_bytes = 0;
   bool upstream_has_left = false;                   // its far end was closed before the session began
   std::function<void(SessionLimits&)> limits = {};  // fills them in; nothing: there are none
+  bool client_transform = false;                    // a FrameTransform
+  bool upstream_transform = false;
 };
 
 // An engine on a loop, with real sockets, and the clock turned by hand. A turn lets the peers work, waits at most 1 ms

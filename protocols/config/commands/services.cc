@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "protocols/config/commands/relay_target.h"
 #include "protocols/config/commands/service_options.h"
+#include "protocols/config/commands/tls.h"
 #include "protocols/config/values.h"
 #include "protocols/service/snapshot.h"
 #include "sys/net/socket_address.h"
@@ -82,7 +83,7 @@ bool CheckTransparent(CommandContext& context, ServiceOptions& options) {
 
 void Finish(CommandContext& context, ServiceDraft draft) {
   if (!CheckTransparent(context, draft.options)) return;
-  if (!CheckProxyProtocol(context, draft.options)) return;
+  if (!CheckProxyProtocol(context, draft.options) || !TakeTlsSettings(context, draft.options)) return;
   SetRelayTimes(draft.options);
   context.state.snapshot->services.push_back(std::make_unique<const ServiceOptions>(std::move(draft.options)));
 }
