@@ -26,10 +26,9 @@ bool NeedsTls(const ServiceContext& context, const relay::Handoff& handoff) {
 
 // 0 and a connected socket, or an errno.
 int ConnectTo(const ServiceContext& context, const sys::SocketAddress& address, const relay::Handoff& handoff,
-              sys::UniqueFd& connected) {
+              sys::MonotonicNanos deadline, sys::UniqueFd& connected) {
   sys::ErrnoOr<sys::UniqueFd> fd = relay::StartConnect(address, handoff.plan.outgoing);
   if (!fd.ok()) return fd.error().code;
-  const sys::MonotonicNanos deadline = sys::Clock::System().Now() + context.options->timeouts.connect;
   if (const int error = sys::AwaitConnected(fd->get(), deadline, context.cancellation); error != 0) return error;
   connected = *std::move(fd);
   return 0;
@@ -61,9 +60,13 @@ void SecureUpstream(const ServiceContext& context, const std::string& host, rela
   const std::vector<sys::SocketAddress> candidates = std::move(handoff.plan.candidates);
   handoff.plan.candidates.clear();
   const size_t count = std::min<size_t>(candidates.size(), relay::ConnectPlan::kMostCandidates);
+  const sys::MonotonicNanos all = sys::Clock::System().Now() + context.options->timeouts.connect;
   for (size_t i = 0; i < count; ++i) {
     sys::UniqueFd connected;
-    int error = ConnectTo(context, candidates[i], handoff, connected);
+    const sys::MonotonicNanos now = sys::Clock::System().Now();
+    // An address that does not answer leaves those behind it their share.
+    const sys::MonotonicNanos deadline = now + std::max<int64_t>(0, all - now) / static_cast<int64_t>(count - i);
+    int error = ConnectTo(context, candidates[i], handoff, deadline, connected);
     if (error == 0) error = Secure(context, host, candidates[i], handoff, std::move(connected), fault);
     if (error == 0) return;
     handoff.plan.error = error;

@@ -22,7 +22,7 @@ using FaultSink = std::function<void(const std::string&)>;
 // What fails leaves a hand-off without candidates, which ends as a connect that failed (EPROTO where it was TLS).
 // Does nothing to other hand-offs.
 //
-// Each candidate has CONNECT, the handshake STRING_SHORT. Handshake thread only (may block).
+// All candidates have CONNECT together, a handshake has STRING_SHORT. Handshake thread only (may block).
 void SecureUpstream(const ServiceContext& context, const std::string& host, relay::Handoff& handoff,
                     const FaultSink& fault = nullptr);
 
