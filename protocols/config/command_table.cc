@@ -157,7 +157,8 @@ constexpr Command kCommands[] = {
     {"ssl_nocli", "", 0, 0, kSupported, kBelow, "ServiceOptions::tls.client", HandleSslNoCli},
     {"ssl_mitm", "", 0, 0, kNotBuilt, kBelow, "tls", nullptr},
     {"ssl_nomitm", "", 0, 0, kSupported, kBelow, "says what is so: nothing is intercepted", HandleSslNoMitm},
-    {"ssl_ktls", "", 0, 1, kSupported, kBelow, "a warning: sessions stay in the process; an error with an argument", HandleSslKtls},
+    {"ssl_ktls", "", 0, 1, kSupported, kBelow, "a warning: sessions stay in the process; an error with an argument",
+     HandleSslKtls},
     {"ssl_noktls", "", 0, 0, kSupported, kBelow, "says what is so: sessions stay in the process", HandleSslNoKtls},
     {"ssl_certcache", "FOLDER/", 0, 1, kNotBuilt, kBelow, "tls", nullptr},
     {"ssl_server_cert", "FILE", 0, 1, kSupported, kBelow, "tls::ServerOptions", HandleSslSetting},
@@ -185,7 +186,8 @@ constexpr Command kCommands[] = {
     {"ssl_client_max_proto_version", "VERSION", 0, 1, kSupported, kBelow, "tls::ClientOptions", HandleSslSetting},
     {"ssl_client_sni", "NAME", 0, 1, kSupported, kBelow, "tls::ClientOptions", HandleSslSetting},
     {"ssl_client_alpn", "PROTOCOL...", 0, kMany, kSupported, kBelow, "tls::ClientOptions", HandleSslSetting},
-    {"ssl_client_mode", "0|1|2|3", 1, 1, kSupported, kBelow, "whether ServiceOptions::tls.client is used", HandleSslClientMode},
+    {"ssl_client_mode", "0|1|2|3", 1, 1, kSupported, kBelow, "whether ServiceOptions::tls.client is used",
+     HandleSslClientMode},
 };
 
 std::string ArgumentCount(const Command& command) {
