@@ -150,6 +150,8 @@ void Engine::OnLegEvent(Session& session, int index, uint16_t ready) {
         const int error = sys::PendingSocketError(leg.fd.get());
         if (error == 0 && (ready & Loop::kError) != 0) return Unwatchable(session);
         ConnectingOver(session, EndCode::kReadFailed, EndSide::kClient, error);
+      } else if (session.connecting->accepting && ClientIsFarAhead(session)) {
+        ConnectingOver(session, EndCode::kLimitReached, EndSide::kUs, ENOBUFS);
       }
       return;
     case SessionStage::kRelaying:

@@ -96,6 +96,7 @@ class Engine {
   // engine_accept.cc
   void StartAccepting(Session& session);
   void AcceptUpstream(Session& session);
+  static bool ClientIsFarAhead(const Session& session);
   bool AddAttempt(Session& session, Connecting::Attempt attempt);
   bool SayFirst(Session& session, const std::string& answer);
   void ConnectingOver(Session& session, EndCode code, EndSide side, int error);

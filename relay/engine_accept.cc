@@ -1,5 +1,8 @@
 // The worker waits for the upstream to come to us (SOCKS BIND, FTP's active mode): no thread held.
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -17,6 +20,8 @@ namespace {
 // Strangers turned away in one turn, before others get theirs.
 constexpr int kAcceptsPerTurn = 16;
 constexpr int kRetryMillis = 100;
+// Half of what the smallest receive window of a new connection takes (tcp(7): 64 KB).
+constexpr int kMostAheadBytes = 32 * 1024;
 
 bool IsExpected(sys::SocketAddress peer, const std::vector<sys::SocketAddress>& expected) {
   peer.set_port(0);
@@ -59,6 +64,13 @@ void Engine::AcceptUpstream(Session& session) {
     return AttemptWon(session, connecting.attempts.back(), 0);
   }
   ArmAfter(FlowTimer(session, kUp), 1 * sys::kNanosPerMilli);
+}
+
+// A client is not read while it waits for somebody to come. One that fills its connection meanwhile could leave unseen:
+// its end is behind bytes for which there is no room, and the port would stay for as long as anybody may come.
+bool Engine::ClientIsFarAhead(const Session& session) {
+  int waiting_bytes = 0;
+  return ioctl(session.leg[kClient].fd.get(), SIOCINQ, &waiting_bytes) == 0 && waiting_bytes > kMostAheadBytes;
 }
 
 // Has the loop watch it. False: the session is over.

@@ -32,7 +32,8 @@ struct OutgoingOptions {
 //
 // With a `listener` it is the upstream that connects to us: the first one that comes from a candidate's address (any
 // port; no candidates: from anywhere) is taken, within RelayOptions::idle_nanos; others get a reset. The client's end
-// meanwhile ends the session, and the port with it.
+// meanwhile ends the session, and the port with it; so do more than 32 KB of the client's, behind which its end could
+// not be seen.
 struct ConnectPlan {
   std::vector<sys::SocketAddress> candidates;  // at most kMostCandidates are tried
   sys::UniqueFd listener;                      // O_NONBLOCK and listening

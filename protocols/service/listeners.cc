@@ -104,6 +104,13 @@ absl::StatusOr<ListenerPlan> ListenerSet::Plan(const Snapshot& snapshot) {
     }
     plan.entries.push_back({std::move(listener), true});
   }
+  for (const auto& service : snapshot.services) {
+    const absl::Status opened = PlanAssociationPort(*service, plan);
+    if (opened.ok()) continue;
+    return absl::Status(
+        opened.code(), absl::StrCat(service->location.file, ":", service->location.line, ": error: ", service->log_name,
+                                    ": udp_ports ", service->socks.udp_ports.first, ": ", opened.message()));
+  }
   for (const auto& listener : running_) {
     const bool wanted = std::any_of(plan.entries.begin(), plan.entries.end(),
                                     [&](const ListenerPlan::Entry& entry) { return entry.listener == listener; });
@@ -151,7 +158,50 @@ absl::Status ListenerSet::Open(const ServiceOptions& options, ListenerPlan& plan
   return absl::OkStatus();
 }
 
+// Opened now, so that a port that somebody else has is an error of the start and not of each client.
+absl::Status ListenerSet::PlanAssociationPort(const ServiceOptions& options, ListenerPlan& plan) const {
+  ListenerPlan::AssociationPort port;
+  port.address = SharedAssociationPort(options);
+  if (!port.address.is_ip()) return absl::OkStatus();
+  const bool planned =
+      std::any_of(plan.association_ports.begin(), plan.association_ports.end(),
+                  [&](const ListenerPlan::AssociationPort& other) { return other.address == port.address; });
+  if (planned) return absl::OkStatus();
+  if (std::find(association_ports_.begin(), association_ports_.end(), port.address) == association_ports_.end()) {
+    sys::ListenOptions listen;
+    listen.address = port.address;
+    listen.kind = sys::SocketKind::kDatagram;
+    listen.reuse_port = false;
+    listen.device = options.listen_device;
+    absl::StatusOr<sys::UniqueFd> socket = sys::OpenListener(listen);
+    if (!socket.ok()) return socket.status();
+    port.socket = *std::move(socket);
+  }
+  plan.association_ports.push_back(std::move(port));
+  return absl::OkStatus();
+}
+
+// One worker has them all.
+void ListenerSet::CommitAssociationPorts(ListenerPlan& plan) {
+  relay::Worker& worker = workers_->at(0);
+  for (const sys::SocketAddress& address : std::exchange(association_ports_, {})) {
+    const bool wanted = std::any_of(plan.association_ports.begin(), plan.association_ports.end(),
+                                    [&](const ListenerPlan::AssociationPort& port) { return port.address == address; });
+    if (!wanted) worker.Run([address](relay::Worker& here) { here.associations().Unshare(address); });
+  }
+  for (ListenerPlan::AssociationPort& port : plan.association_ports) {
+    association_ports_.push_back(port.address);
+    if (!port.socket.valid()) continue;
+    auto socket = std::make_shared<sys::UniqueFd>(std::move(port.socket));
+    // Refused only without memory, when clients are told that there is no such port.
+    worker.Run([address = port.address, socket](relay::Worker& here) {
+      (void)here.associations().Share(address, std::move(*socket));
+    });
+  }
+}
+
 void ListenerSet::Commit(ListenerPlan plan, const std::vector<ServiceHandler>& handlers) {
+  CommitAssociationPorts(plan);
   running_.clear();
   for (size_t i = 0; i < plan.entries.size(); ++i) {
     const std::shared_ptr<Listener>& listener = plan.entries[i].listener;

@@ -53,7 +53,13 @@ struct ListenerPlan {
     std::shared_ptr<Listener> listener;
     bool is_new = false;
   };
+  // A UDP port that associations share (`udp_ports N`); services of one address share it, too.
+  struct AssociationPort {
+    sys::SocketAddress address;
+    sys::UniqueFd socket;  // empty: it is open already
+  };
   std::vector<Entry> entries;                      // one for each service, in their order
+  std::vector<AssociationPort> association_ports;  // all that are wanted
   std::vector<std::shared_ptr<Listener>> dropped;  // run now and are not wanted any more
   std::vector<std::string> notes;                  // warnings for the operator
 };
@@ -106,9 +112,12 @@ class ListenerSet {
  private:
   absl::Status Open(const ServiceOptions& options, ListenerPlan& plan, Listener& listener);
   void Close(const std::shared_ptr<Listener>& listener);
+  absl::Status PlanAssociationPort(const ServiceOptions& options, ListenerPlan& plan) const;
+  void CommitAssociationPorts(ListenerPlan& plan);
 
   relay::WorkerPool* const workers_;
   std::vector<std::shared_ptr<Listener>> running_;
+  std::vector<sys::SocketAddress> association_ports_;
   relay::AcceptorSet::Id next_id_ = 1;
   // Shared with the workers' callbacks, which may outlive this object by a turn.
   std::shared_ptr<std::atomic<int>> closing_ = std::make_shared<std::atomic<int>>(0);

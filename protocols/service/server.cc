@@ -198,12 +198,23 @@ void Server::Watch() {
     now.full_pauses += worker.acceptor_stats().full_pauses.value();
     now.slow_turns += worker.stats().slow_turns.value();
     slowest = std::max(slowest, worker.stats().slowest_turn_nanos.value());
+    for (const relay::DatagramStats* datagrams : {&worker.association_stats(), &worker.mapped_port_stats()}) {
+      now.datagrams_full += datagrams->dropped_full.value();
+      now.datagrams_parked += datagrams->dropped_parked.value();
+      now.datagrams_no_resource += datagrams->dropped_no_resource.value();
+    }
   }
   now.shed = handshakes_->stats().shed;
   SayIfGrown(now.descriptor_pauses, seen_.descriptor_pauses,
              "descriptors run short, accepting pauses: raise the open files limit or lower maxconn");
   SayIfGrown(now.full_pauses, seen_.full_pauses, absl::StrCat("maxconn reached, clients wait in the backlog"));
   SayIfGrown(now.shed, seen_.shed, "no handshake thread in time, clients were refused: raise --handshake-threads");
+  SayIfGrown(now.datagrams_full, seen_.datagrams_full,
+             "datagrams were dropped, the send buffer was full: the network takes fewer than come (net.core.wmem_max)");
+  SayIfGrown(now.datagrams_parked, seen_.datagrams_parked,
+             "datagrams were dropped, too many waited for a name: the name servers are slow");
+  SayIfGrown(now.datagrams_no_resource, seen_.datagrams_no_resource,
+             "datagrams were dropped, there was no socket for them: raise the open files limit");
   SayIfGrown(now.slow_turns, seen_.slow_turns,
              absl::StrCat("a worker's turn took over 10 ms (the slowest so far ", slowest / sys::kNanosPerMilli,
                           " ms): the machine is overloaded or paused"));

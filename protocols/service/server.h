@@ -101,6 +101,9 @@ class Server {
     int64_t full_pauses = 0;
     int64_t slow_turns = 0;
     int64_t shed = 0;
+    int64_t datagrams_full = 0;
+    int64_t datagrams_parked = 0;
+    int64_t datagrams_no_resource = 0;
   };
   Seen seen_;
 };

@@ -169,6 +169,17 @@ struct ServiceOptions {
   bool force_reauthorise = true;  // force / noforce
 };
 
+// `udp_ports N`: the UDP port on which all associations of this service are, opened with it; kNone without one. Clients
+// of a unix socket are on this machine.
+inline sys::SocketAddress SharedAssociationPort(const ServiceOptions& options) {
+  const bool associates = options.type == ServiceType::kSocks || options.type == ServiceType::kAuto;
+  if (!associates || !options.socks.udp_ports.shared) return {};
+  sys::SocketAddress address =
+      options.listen.is_ip() ? options.listen : sys::SocketAddress::Loopback(sys::AddressFamily::kIpv4, 0);
+  address.set_port(options.socks.udp_ports.first);
+  return address;
+}
+
 // `nserver`, `nscache`, `nscache6`, `nsrecord`.
 struct DnsOptions {
   struct Server {

@@ -81,13 +81,9 @@ relay::AssociationHandoff HandoffTo(relay::Worker& worker, Arrival arrival) {
 
 // `udp_ports N`, on the worker that has the port.
 void AssociateShared(relay::Worker& worker, Arrival arrival) {
-  const service::ServiceOptions& options = *arrival.exchange->context().options;
-  sys::SocketAddress address =
-      options.listen.is_ip() ? options.listen : sys::SocketAddress::Loopback(sys::AddressFamily::kIpv4, 0);
-  address.set_port(options.socks.udp_ports.first);
-  if (const int error = worker.associations().OpenShared(address); error != 0) {
-    return Refuse(worker, std::move(arrival), error);
-  }
+  const sys::SocketAddress address = service::SharedAssociationPort(*arrival.exchange->context().options);
+  // A reload may have given it up while this client was on its way.
+  if (!worker.associations().Shares(address)) return Refuse(worker, std::move(arrival), EADDRNOTAVAIL);
   sys::SocketAddress told = AddressFor(arrival.client.get());
   told.set_port(address.port());
   // A client that does not take it is gone, which its association will see, and leave the port.

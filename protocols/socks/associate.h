@@ -8,9 +8,9 @@ namespace sluice::socks {
 
 // UDP ASSOCIATE: opens a port for the datagrams of this client, on the address at which it came in (`udp_ports` limits
 // which), tells it where (or `-Ni`), and gives both to the worker's associations. With `udp_ports N` all associations
-// share that port on the service's own address, and one worker has them all. What the request says of the client's
-// own address is not looked at, since few clients know it behind address translation: the client's is the one that its
-// connection has, with the port of its first datagram.
+// share that port on the service's own address, which was opened with the service, and one worker has them all. What
+// the request says of the client's own address is not looked at, since few clients know it behind address translation:
+// the client's is the one that its connection has, with the port of its first datagram.
 //
 // Worker only.
 void Associate(relay::Worker& worker, Arrival arrival);

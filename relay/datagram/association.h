@@ -73,7 +73,7 @@ class AssociationObserver {
 struct AssociationHandoff {
   sys::UniqueFd control;           // the client's connection: the association ends with it
   sys::UniqueFd client_socket;     // UDP, bound where the client sends to; none: `shared_port` says where
-  sys::SocketAddress shared_port;  // one that Associations::OpenShared() has opened
+  sys::SocketAddress shared_port;  // one of Associations::Share()
   sys::SocketAddress client;       // the only address that may send; kNone: any. The port of its first datagram counts.
   const OutgoingOptions* outgoing = nullptr;  // outlives the association (the observer holds the snapshot)
   int64_t idle_nanos = 0;                     // without a datagram

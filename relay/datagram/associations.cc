@@ -21,11 +21,14 @@ Associations::Association* Associations::Find(uint32_t slot, uint32_t generation
   return association.used && association.generation == generation ? &association : nullptr;
 }
 
+void Associations::MakeBatches() {
+  if (receive_ != nullptr) return;
+  receive_ = std::make_unique<ReceiveBatch>();
+  send_ = std::make_unique<SendBatch>(&stats_);
+}
+
 Associations::Association* Associations::Allocate() {
-  if (receive_ == nullptr) {
-    receive_ = std::make_unique<ReceiveBatch>();
-    send_ = std::make_unique<SendBatch>(&stats_);
-  }
+  MakeBatches();
   if (free_.empty()) {
     free_.push_back(static_cast<uint32_t>(associations_.size()));
     associations_.push_back(std::make_unique<Association>());

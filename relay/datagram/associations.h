@@ -64,9 +64,12 @@ class Associations {
   Associations(sys::Loop* loop, TokenMaker make_token, sys::MonotonicNanos now);
   ~Associations();
 
-  // Opens a port for associations to share, if it is not open; it is closed when the last of them has ended. 0, or an
-  // errno. Adopt() one that uses it next.
-  int OpenShared(const sys::SocketAddress& address);
+  // Takes a port that associations may share: a UDP socket that is bound to `address` and O_NONBLOCK. -errno when the
+  // loop has no room for it.
+  int64_t Share(const sys::SocketAddress& address, sys::UniqueFd socket);
+  // No new association will use it; it is closed when the last one has ended.
+  void Unshare(const sys::SocketAddress& address);
+  bool Shares(const sys::SocketAddress& address) { return FindShared(address) != nullptr; }
 
   // Whatever goes wrong, the observer hears of the end.
   void Adopt(AssociationHandoff handoff);
@@ -97,7 +100,7 @@ class Associations {
     Socket socket;  // none: not in use
     bool closing = false;
     bool ready_listed = false;
-    int users = 0;
+    int users = 0;                                              // associations, and one until Unshare()
     absl::flat_hash_map<sys::SocketAddress, uint32_t> clients;  // with port, to slot
     // By address without port (kNone: any), those without a datagram yet, the oldest first.
     absl::flat_hash_map<sys::SocketAddress, std::vector<uint32_t>> waiting;
@@ -147,6 +150,8 @@ class Associations {
   SharedPort* FindShared(const sys::SocketAddress& address);
   void JoinShared(Association& association, SharedPort& port);
   void LeaveShared(Association& association);
+  void DropUser(SharedPort& port);
+  void MakeBatches();
   void OnSharedEvent(uint32_t slot, uint32_t generation, uint16_t ready);
   void ReadShared(SharedPort& port);
   Association* ClientOf(SharedPort& port, const sys::SocketAddress& from);

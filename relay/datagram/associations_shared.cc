@@ -1,13 +1,11 @@
 // Associations whose clients all send to one port.
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include "relay/datagram/associations.h"
 #include "relay/datagram/udp_socket.h"
 #include "relay/session_table.h"
-#include "sys/base/errno_or.h"
 
 namespace sluice::relay {
 namespace {
@@ -26,11 +24,9 @@ Associations::SharedPort* Associations::FindShared(const sys::SocketAddress& add
   return nullptr;
 }
 
-int Associations::OpenShared(const sys::SocketAddress& address) {
-  if (FindShared(address) != nullptr) return 0;
-  sys::ErrnoOr<sys::UniqueFd> fd = OpenUdpSocket(address);
-  if (!fd.ok()) return fd.error().code;
-  if (address.is_any()) ReceiveBatch::EnableTarget(fd->get(), address.family());
+int64_t Associations::Share(const sys::SocketAddress& address, sys::UniqueFd socket) {
+  PrepareUdpSocket(socket.get());
+  if (address.is_any()) ReceiveBatch::EnableTarget(socket.get(), address.family());
   auto unused = std::find_if(shared_.begin(), shared_.end(), [](const auto& port) { return !port->socket.watched; });
   if (unused == shared_.end()) {
     shared_.push_back(std::make_unique<SharedPort>());
@@ -39,13 +35,24 @@ int Associations::OpenShared(const sys::SocketAddress& address) {
   }
   SharedPort& port = **unused;
   const int64_t watch =
-      loop_->Watch(fd->get(), make_token_(port.slot, port.generation, kSharedSocket), sys::Loop::Interest::kRead);
-  if (watch < 0) return static_cast<int>(-watch);
+      loop_->Watch(socket.get(), make_token_(port.slot, port.generation, kSharedSocket), sys::Loop::Interest::kRead);
+  if (watch < 0) return watch;
   port.address = address;
-  port.socket.fd = *std::move(fd);
+  port.users = 1;
+  port.socket.fd = std::move(socket);
   port.socket.watch = static_cast<sys::Loop::WatchId>(watch);
   port.socket.watched = true;
   return 0;
+}
+
+void Associations::Unshare(const sys::SocketAddress& address) {
+  if (SharedPort* port = FindShared(address); port != nullptr) DropUser(*port);
+}
+
+void Associations::DropUser(SharedPort& port) {
+  if (--port.users > 0) return;
+  port.closing = true;
+  loop_->Release(port.socket.watch);
 }
 
 void Associations::JoinShared(Association& association, SharedPort& port) {
@@ -65,9 +72,7 @@ void Associations::LeaveShared(Association& association) {
     slots.erase(std::remove(slots.begin(), slots.end(), association.slot), slots.end());
     if (slots.empty()) port.waiting.erase(waiting);
   }
-  if (--port.users > 0) return;
-  port.closing = true;
-  loop_->Release(port.socket.watch);
+  DropUser(port);
 }
 
 void Associations::OnSharedEvent(uint32_t slot, uint32_t generation, uint16_t ready) {
@@ -86,6 +91,7 @@ void Associations::OnSharedEvent(uint32_t slot, uint32_t generation, uint16_t re
 }
 
 void Associations::ReadShared(SharedPort& port) {
+  MakeBatches();
   for (int calls = 0; port.socket.readable; ++calls) {
     if (calls == kReceivesPerTurn) {
       if (!port.ready_listed) ready_shared_.push_back(port.slot);

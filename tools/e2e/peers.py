@@ -458,6 +458,15 @@ def listeners(port):
     return [s for s in tcp_sockets() if s['state'] == 'LISTEN' and s['local_port'] == port]
 
 
+def udp_ports():
+    """The ports of all UDP sockets of this network namespace."""
+    ports = set()
+    for table in ('/proc/net/udp', '/proc/net/udp6'):
+        with open(table, encoding='ascii') as lines:
+            ports.update(int(line.split()[1].rsplit(':', 1)[1], 16) for line in lines.read().splitlines()[1:])
+    return ports
+
+
 def readable_within(sock, seconds):
     poll = select.poll()  # Not select(): descriptors may be above 1024.
     poll.register(sock, select.POLLIN)

@@ -442,6 +442,37 @@ class Bind(Shared):
             leave(client)
             self._gone(bound[1])
 
+    def test_client_that_speaks_before_anybody_has_come(self):
+        early = b'early' * 4000
+        for together in (True, False):
+            client = socks.greeted(self.address)
+            client.sendall(socks.request5('127.0.0.1', 0, socks.BIND) + (early if together else b''))
+            code, bound = socks.reply5(client)
+            self.assertEqual(code, 0)
+            if not together:
+                client.sendall(early)
+            with client, peers.connect(bound) as peer:
+                self.assertEqual(peers.receive_exactly(peer, len(early)), early)
+                self.assertEqual(socks.reply5(client), (0, peer.getsockname()))
+
+    def test_client_that_fills_its_connection_and_leaves(self):
+        """Its end is behind what it sends, and the port does not wait for that."""
+        client, bound = self._listening()
+        with client:
+            client.setblocking(False)
+            try:
+                for _ in range(1000):
+                    client.send(b'x' * 65536)
+            except OSError:
+                pass
+            client.settimeout(10)
+            try:
+                self.assertEqual(socks.reply5(client)[0], 1)
+            except OSError:
+                pass  # A reset, where it still sent.
+        self._gone(bound[1])
+        self.record(r'^\d+ 00093 ')
+
     def test_socks4(self):
         with peers.connect(self.address) as client:
             client.sendall(socks.request4('127.0.0.1', 0, b'ftp', socks.BIND))

@@ -2,6 +2,7 @@
 """UDP through `socks`: whose datagrams go where, what is dropped, and when an association ends."""
 
 import os
+import socket
 import time
 
 import rig
@@ -140,6 +141,7 @@ class Datagrams(Shared):
             for i in range(10):
                 client.send(*origin.address, b'%d' % i)
                 self.assertEqual(client.receive(), (b'%d' % i, origin.address))
+        self.proxy.stderr.wait_for(r'datagrams were dropped, too many waited for a name: .* \(92 times')
 
     def test_name_that_must_be_asked_for_keeps_the_first_datagrams_in_order(self):
         with UdpOrigin() as origin, NameServer({'fresh%d.test' % i: ['127.0.0.1'] for i in range(20)}) as names:
@@ -268,10 +270,42 @@ class Ports(rig.Case):
                 client.udp.send(socks.datagram(*origin.address, b'alive'))
                 self.assertEqual(client.receive()[0], b'alive')
                 client.close()
-            rig.eventually(lambda: peers.descriptor_count(proxy.pid) <= before, 'the port is closed with the last one')
+            rig.eventually(lambda: peers.descriptor_count(proxy.pid) <= before, 'nothing is left but the port')
             with socks.Association(proxy.address()) as again:
                 again.send(*origin.address, b'again')
                 self.assertEqual(again.receive()[0], b'again')
+
+    def test_one_port_is_open_from_the_start(self):
+        """Who has it already keeps sluice from starting, or a reload from changing anything."""
+        services = 'socks -p0 -i127.0.0.1\nsocks -p0 -i127.0.0.1\nsocks -iunix:{folder}/socks\n'
+
+        def config(port):
+            return LOG + 'udp_ports %d\n' % port + services
+
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
+            holder.bind(('127.0.0.1', 0))
+            taken = holder.getsockname()[1]
+            proxy = rig.Sluice(config(taken), ready=False)
+            self.assertEqual(proxy.wait_exit(), 1)
+            self.assertRegex(proxy.stderr.text(), r'sluice\.cfg:4: error: SOCKS: udp_ports %d: listen on 127\.0\.0\.1:%d: ' %
+                             (taken, taken))
+            with rig.Sluice(config(42001)) as proxy, UdpOrigin() as origin:
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+                    self.assertRaises(OSError, other.bind, ('127.0.0.1', 42001))
+                    other.sendto(b'before anybody', ('127.0.0.1', 42001))
+                with socks.Association(proxy.address()) as client:
+                    self.assertIn('failed', proxy.reload(config(taken)))
+                    self.assertIn('reloaded', proxy.reload(config(42002)))
+                    for _ in range(2):
+                        client.send(*origin.address, b'x')
+                        self.assertEqual(client.receive()[0], b'x')
+                    for ordinal in (0, 1, os.path.join(proxy.folder, 'socks')):
+                        where = ordinal if isinstance(ordinal, str) else proxy.address(ordinal)
+                        with socks.Association(where) as other:
+                            self.assertEqual(other.relay, ('127.0.0.1', 42002))
+                            other.send(*origin.address, b'y')
+                            self.assertEqual(other.receive()[0], b'y')
+                rig.eventually(lambda: 42001 not in peers.udp_ports(), 'the old port is closed with its last association')
 
     def test_told_and_external_addresses(self):
         with rig.Sluice('socks -p0 -i127.0.0.1 -Ni192.0.2.7 -e127.0.0.9\n') as proxy, UdpOrigin() as origin:
