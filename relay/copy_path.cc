@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <cstring>
 #include <limits>
 
 #include "relay/transfer.h"
@@ -86,7 +87,10 @@ Transfer::Outcome Transfer::Copy(Flow& flow, Leg& source, Leg& sink, const Relay
   flow.policy.OnCopied(options.splice, got, asked);
   if (flow.policy.splicing() && !was_splicing) ++stats_.turned_to_splice;
 
-  if (MayDefer(source, got)) return Defer(flow, got);
+  if (MayDefer(source, got)) {
+    PutInReadArea(absl::string_view(), absl::string_view(bytes, static_cast<size_t>(got)));
+    return Defer(flow, got);
+  }
   Outcome outcome{.result = Result::kTaken, .bytes = got};
   const uint32_t sent = SendAll(sink, bytes, static_cast<uint32_t>(got), outcome.error);
   if (outcome.error == 0) {
@@ -114,6 +118,14 @@ char* Transfer::ReadArea(int asked) {
   if (asked <= kReadBytes) return area_.get() + area_used_ + RestBuffer::kHeaderBytes;
   if (asked > static_cast<int>(large_.size())) large_.resize(asked);
   return large_.data();
+}
+
+void Transfer::PutInReadArea(absl::string_view first, absl::string_view second) {
+  char* const begin = ReadArea(kReadBytes);
+  if (!second.empty() && second.data() != begin + first.size()) {
+    std::memmove(begin + first.size(), second.data(), second.size());
+  }
+  if (!first.empty()) std::memcpy(begin, first.data(), first.size());
 }
 
 bool Transfer::MayDefer(const Leg& source, int64_t bytes) const {

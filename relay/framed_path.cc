@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "relay/transfer.h"
@@ -89,14 +88,6 @@ bool Transfer::Append(Flow& flow, absl::string_view bytes) {
   all.append(bytes.data(), bytes.size());
   flow.rest.Clear();
   return flow.rest.Keep(all.data(), static_cast<uint32_t>(all.size()), &rest_bytes_);
-}
-
-void Transfer::PutInReadArea(absl::string_view first, absl::string_view second) {
-  char* const begin = ReadArea(kReadBytes);
-  if (!second.empty() && second.data() != begin + first.size()) {
-    std::memmove(begin + first.size(), second.data(), second.size());
-  }
-  if (!first.empty()) std::memcpy(begin, first.data(), first.size());
 }
 
 Transfer::Outcome Transfer::Give(Flow& flow, const Leg& source, Leg& sink, Framer& framer, int direction,

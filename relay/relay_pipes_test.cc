@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "relay/rest_buffer.h"
 #include "relay/testing/loop_fixture.h"
+#include "relay/transfer.h"
 
 namespace sluice::relay::testing {
 namespace {
@@ -119,6 +121,47 @@ TEST_P(RelayTurnTest, SmallMessagesOfATurnAreSentTogetherAtItsEnd) {
   }
   EXPECT_GE(harness_->engine().transfer().stats().deferred, 600);
   EXPECT_EQ(harness_->engine().transfer().rest_bytes(), 0);
+}
+
+// `-b131072`: what is read lies elsewhere than what waits for the end of the turn.
+TEST_P(RelayTurnTest, SmallMessageArrivesAsItWasWithALargeReadBuffer) {
+  options_.read_bytes = 2 * Transfer::kReadBytes;
+  TestSession& s = Start();
+  for (int i = 0; i < 3; ++i) {
+    s.client.Send(Bytes(1, 1000, 1000 * i));
+    ASSERT_TRUE(TurnUntil([&] { return s.upstream.received().size() == 1000 * (i + 1u); }));
+    s.upstream.Send(Bytes(2, 1000, 1000 * i));
+    ASSERT_TRUE(TurnUntil([&] { return s.client.received().size() == 1000 * (i + 1u); }));
+  }
+  EXPECT_TRUE(s.upstream.received() == Bytes(1, 3000));
+  EXPECT_TRUE(s.client.received() == Bytes(2, 3000));
+  EXPECT_GE(harness_->engine().transfer().stats().deferred, 6);
+}
+
+// As many bytes wait as there is memory for, and then somebody sends a full buffer: it still fits behind them.
+TEST_P(RelayTurnTest, LargeMessageBehindAFullTurnOfSmallOnes) {
+  options_.splice = {.from_upstream = false, .from_client = false};
+  constexpr int kHeader = RestBuffer::kHeaderBytes;
+  constexpr int kMost = Transfer::kDeferBytes;
+  std::vector<int> sizes;
+  int left = Transfer::kDeferredAreaBytes - (kMost + kHeader);  // for all but the last one
+  for (; left > 2 * (kMost + kHeader); left -= kMost + kHeader) sizes.push_back(kMost);
+  sizes.push_back(left / 2 / 8 * 8 - kHeader);
+  left -= left / 2 / 8 * 8;
+  sizes.push_back(left - kHeader);
+  sizes.push_back(kMost);
+  std::vector<TestSession*> small;
+  for (size_t i = 0; i < sizes.size(); ++i) small.push_back(&Start());
+  TestSession& large = Start();
+  harness_->Settle();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    small[i]->client.Send(Bytes(i, sizes[i]));
+    small[i]->client.Work();
+  }
+  large.client.Send(Bytes(99, 200'000));
+  ASSERT_TRUE(TurnUntil([&] { return large.upstream.received().size() == 200'000; }));
+  EXPECT_TRUE(large.upstream.received() == Bytes(99, 200'000));
+  for (size_t i = 0; i < sizes.size(); ++i) EXPECT_TRUE(small[i]->upstream.received() == Bytes(i, sizes[i])) << i;
 }
 
 TEST_P(RelayTurnTest, LargeMessagesDoNotWait) {

@@ -114,9 +114,10 @@ class Transfer {
   Outcome ReadInto(Leg& source, int asked);
   Outcome ReadThrough(Leg& source, int asked);
   bool MayDefer(const Leg& source, int64_t bytes) const;
-  // `bytes` lie at the begin of a read area.
+  // `bytes` lie where PutInReadArea() puts them.
   Outcome Defer(Flow& flow, int64_t bytes);
-  // Puts both pieces, one behind the other, at the begin of a read area; `second` may lie there already.
+  // Puts both pieces, one behind the other, where the next Defer() looks for them; `second` may lie there already (not
+  // what was read with a large `-b`).
   void PutInReadArea(absl::string_view first, absl::string_view second);
   Outcome DeliverBuffer(Flow& flow, Leg& sink, bool end_follows);
   Outcome DeliverPipe(Flow& flow, Leg& sink);
@@ -125,7 +126,7 @@ class Transfer {
 
   std::string framed_;  // what a framer puts in place of what was read; empty between calls
   // Deferred messages with their headers, and then room for a read; what is not touched takes no memory.
-  std::unique_ptr<char[]> area_{new char[kDeferredAreaBytes + kReadBytes]};
+  std::unique_ptr<char[]> area_{new char[kDeferredAreaBytes + RestBuffer::kHeaderBytes + kReadBytes]};
   std::vector<char> large_;  // reads of more than kReadBytes (`-b`)
   size_t area_used_ = 0;
   int deferred_ = 0;
