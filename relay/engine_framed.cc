@@ -98,8 +98,8 @@ void Engine::GoOn(Session& session, int direction, Framer::Next next, int error)
       return CloseFramed(session);
     case Framer::Next::kAbort:
       SetReason(session, EndCode::kReadFailed, direction == kUp ? EndSide::kClient : EndSide::kUpstream, error);
-      session.leg[kUpstream].is_gone = true;  // so the client's close is a reset: what it has is not whole
-      session.leg[kUpstream].state = LegState::kBroken;
+      session.leg[SourceOf(direction)].is_gone = true;  // so the other's close is a reset
+      session.leg[SourceOf(direction)].state = LegState::kBroken;
       Step(session, kUp, FlowEvent::kAbandon);
       Step(session, kDown, FlowEvent::kAbandon);
       return;
@@ -156,6 +156,7 @@ void Engine::FreeUpstream(Session& session) {
                         session.observer->framer()->UpstreamIsReusable();
   upstream.state = LegState::kBroken;  // of no more concern to the session
   upstream.is_gone = false;
+  if (session.observer->framer()->UpstreamIsCut()) upstream.close_kind = CloseKind::kReset;
   if (!reusable) return;
   session.upstream_freed = true;
   loop_->Release(upstream.watch);
@@ -186,7 +187,7 @@ void Engine::GiveClientBack(Session& session) {
 // After each batch of pumping: what has become possible, and is the session over?
 void Engine::SettleFramed(Session& session) {
   if (session.leg[kClient].state == LegState::kBroken) {
-    FreeUpstream(session);
+    if (!session.leg[kClient].is_gone) FreeUpstream(session);
     return BeginClose(session);
   }
   Pump(session, kUp);  // it may have waited for the end of the answer

@@ -51,7 +51,7 @@ class Framer {
     kTunnel,  // no more messages: a plain relay from here on. TakeHeld() goes to the upstream first
     kEndUp,   // nothing more goes to the upstream, which learns it by an end (FIN); what it says still counts
     kClose,   // TakeAnswer() is the last that the client gets; then the session ends in order
-    kAbort,   // the client must not take what it has got for whole: its connection is reset
+    kAbort,   // what the other side has got of the one that ended is not whole: it is reset
     kReturn,  // the client leaves the session (OnReturned) as soon as it has everything
   };
   static constexpr int64_t kUntilEnd = std::numeric_limits<int64_t>::max();
@@ -98,6 +98,9 @@ class Framer {
   // Asked when the session ends or the client leaves: the upstream may serve somebody else. It is then given to
   // OnUpstreamFree in place of being closed.
   virtual bool UpstreamIsReusable() const = 0;
+  // Asked when the client leaves and the upstream is closed: it has got a part only of what it takes the end for the
+  // end of. Then it is reset.
+  virtual bool UpstreamIsCut() const { return false; }
   // Of the plain relay that kTunnel makes. Outlives the session.
   virtual const RelayOptions* TunnelOptions() const = 0;
 

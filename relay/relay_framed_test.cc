@@ -130,6 +130,27 @@ TEST_P(FramedTest, AnswerThatIsCutEndsInAReset) {
   EXPECT_EQ(s.record->report.reason.side, EndSide::kUpstream);
 }
 
+TEST_P(FramedTest, RequestThatIsCutEndsInAReset) {
+  for (const bool by_reset : {true, false}) {
+    TestSession& s = StartFramed();
+    s.client.Send("1000\nonly this");
+    ASSERT_TRUE(Arrives(s.upstream, "U1000\nonly this"));
+    if (by_reset) {
+      s.client.Reset();
+    } else {
+      s.client.Finish();
+    }
+    ASSERT_TRUE(TurnUntil([&] { return s.upstream.saw_either(); }));
+    if (is_tcp()) {
+      EXPECT_TRUE(s.upstream.saw_reset()) << "a cut request looks whole";
+    }
+    s.client.Close();
+    s.upstream.Close();
+    ASSERT_TRUE(harness_->AllGone()) << by_reset;
+    EXPECT_EQ(s.record->report.reason.side, EndSide::kClient);
+  }
+}
+
 TEST_P(FramedTest, UpstreamThatGoesWithoutAnAnswerIsAnsweredFor) {
   for (const bool by_reset : {true, false}) {
     TestSession& s = StartFramed();

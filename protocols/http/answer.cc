@@ -3,32 +3,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace sluice::http {
 namespace {
-
-void AppendEscaped(absl::string_view text, std::string& out) {
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out.append("&lt;");
-        break;
-      case '>':
-        out.append("&gt;");
-        break;
-      case '&':
-        out.append("&amp;");
-        break;
-      case '"':
-        out.append("&quot;");
-        break;
-      default:
-        // A control byte or one of a character set that nobody declared is not for a page.
-        out.push_back(static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f ? '?' : c);
-    }
-  }
-}
 
 const char* ConnectErrorType(const relay::EndReason& reason) {
   if (reason.code == relay::EndCode::kConnectTimeout || reason.error == ETIMEDOUT) return "connection_timeout";
@@ -76,8 +55,14 @@ const char* ReasonPhrase(int status) {
   switch (status) {
     case 200:
       return "OK";
+    case 201:
+      return "Created";
+    case 301:
+      return "Moved Permanently";
     case 400:
       return "Bad Request";
+    case 401:
+      return "Unauthorized";
     case 403:
       return "Forbidden";
     case 404:
@@ -115,11 +100,32 @@ const char* ReasonPhrase(int status) {
   }
 }
 
+void AppendAsHtml(absl::string_view text, std::string& out) {
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        out.append("&lt;");
+        break;
+      case '>':
+        out.append("&gt;");
+        break;
+      case '&':
+        out.append("&amp;");
+        break;
+      case '"':
+        out.append("&quot;");
+        break;
+      default:
+        out.push_back(absl::ascii_iscntrl(static_cast<unsigned char>(c)) ? '?' : c);
+    }
+  }
+}
+
 std::string ToBytes(const Answer& answer) {
   const std::string title = absl::StrCat(answer.status, " ", ReasonPhrase(answer.status));
-  std::string page =
-      absl::StrCat("<!DOCTYPE html><html><head><title>", title, "</title></head><body><h1>", title, "</h1><p>");
-  AppendEscaped(answer.text, page);
+  std::string page = absl::StrCat("<!DOCTYPE html><html><head><meta charset=\"utf-8\"><title>", title,
+                                  "</title></head><body><h1>", title, "</h1><p>");
+  AppendAsHtml(answer.text, page);
   page.append("</p></body></html>\n");
   std::string bytes =
       absl::StrCat("HTTP/1.1 ", title, "\r\nContent-Type: text/html\r\nContent-Length: ", page.size(), "\r\n");

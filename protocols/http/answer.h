@@ -29,6 +29,10 @@ std::string ToBytes(const Answer& answer);
 // "Bad Request". Of the statuses that a proxy gives; "Error" for any other.
 const char* ReasonPhrase(int status);
 
+// `text` as it stands on a page: what HTML gives a meaning is escaped, control bytes are '?'. Other bytes beyond ASCII
+// are left: a page that has them says that they are UTF-8.
+void AppendAsHtml(absl::string_view text, std::string& out);
+
 // Why there is no connection to `where` ("host:port"): 502, 503 or 504 as RFC 9209 recommends for its error types.
 Answer AnswerToConnectFailure(const relay::EndReason& reason, absl::string_view where);
 Answer AnswerToNoAddress(dns::Outcome outcome, absl::string_view host);

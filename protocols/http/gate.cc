@@ -58,8 +58,9 @@ Gate::Verdict Gate::OfRequest(const RequestHead& request) const {
     return Refusal(508, "proxy_loop_detected", "The request has passed this proxy before.", accounting::result::kLoop);
   }
   if (request.max_forwards == 0) return EndsHere(request);
-  if (request.form == TargetForm::kAbsolute && request.scheme == Scheme::kFtp) {
-    return Refusal(501, "http_request_error", "ftp URLs are not served by this proxy.",
+  if (request.scheme == Scheme::kFtp && request.method != Method::kGet && request.method != Method::kHead &&
+      request.method != Method::kPut) {
+    return Refusal(501, "http_request_error", "Of an ftp URL there are GET, HEAD and PUT.",
                    accounting::result::kNotImplemented);
   }
   return {};

@@ -38,6 +38,20 @@ HttpService::HttpService(std::shared_ptr<const service::ServiceContext> context)
   exchange_options_.idle_nanos = options().timeouts.connection_short;
 }
 
+dns::FamilyPreference HttpService::dns_family() const {
+  switch (options().family) {
+    case service::FamilyPreference::kIpv4Only:
+      return dns::FamilyPreference::kIpv4Only;
+    case service::FamilyPreference::kIpv6Only:
+      return dns::FamilyPreference::kIpv6Only;
+    case service::FamilyPreference::kPreferIpv4:
+      return dns::FamilyPreference::kPreferIpv4;
+    case service::FamilyPreference::kPreferIpv6:
+      return dns::FamilyPreference::kPreferIpv6;
+  }
+  return dns::FamilyPreference::kPreferIpv4;
+}
+
 std::optional<IdleUpstreams::Upstream> HttpService::TakeIdle(const relay::Worker& worker,
                                                              const std::string& route) const {
   if (worker.index() >= kMostWorkers) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "protocols/dns/question.h"
 #include "protocols/http/forwarding.h"
 #include "protocols/http/gate.h"
 #include "protocols/http/idle_upstreams.h"
@@ -28,6 +29,7 @@ class HttpService : public std::enable_shared_from_this<HttpService> {
   const service::ServiceOptions& options() const { return *context_->options; }
   const ForwardingPolicy& policy() const { return policy_; }
   const Gate& gate() const { return gate_; }
+  dns::FamilyPreference dns_family() const;
   // Of exchanges: idle for CONNECTION_SHORT. Tunnels have options().relay.
   const relay::RelayOptions& exchange_options() const { return exchange_options_; }
 

@@ -18,6 +18,7 @@ inline constexpr ResultCode kNoAnswer{511, "no_answer"};                 // the 
 inline constexpr ResultCode kAnswerTimeout{512, "answer_timeout"};       // the upstream was silent
 inline constexpr ResultCode kBadAnswer{513, "bad_answer"};               // what it sent is no answer
 inline constexpr ResultCode kAnswerCut{514, "answer_cut"};               // it ended in the middle of one
+inline constexpr ResultCode kFtpRefused{515, "ftp_refused"};             // the FTP server said no
 inline constexpr ResultCode kAnsweredByProxy{518, "answered_by_proxy"};  // OPTIONS and TRACE with Max-Forwards 0
 
 }  // namespace sluice::http::result

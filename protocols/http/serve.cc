@@ -9,6 +9,8 @@
 #include "protocols/dns/question.h"
 #include "protocols/dns/resolver.h"
 #include "protocols/http/exchange.h"
+#include "protocols/http/ftp_exchange.h"
+#include "protocols/http/ftp_target.h"
 #include "protocols/http/http_session.h"
 #include "protocols/http/request_head.h"
 #include "protocols/http/request_reader.h"
@@ -25,20 +27,6 @@ namespace sluice::http {
 namespace {
 
 using accounting::Phase;
-
-dns::FamilyPreference FamilyOf(service::FamilyPreference family) {
-  switch (family) {
-    case service::FamilyPreference::kIpv4Only:
-      return dns::FamilyPreference::kIpv4Only;
-    case service::FamilyPreference::kIpv6Only:
-      return dns::FamilyPreference::kIpv6Only;
-    case service::FamilyPreference::kPreferIpv4:
-      return dns::FamilyPreference::kPreferIpv4;
-    case service::FamilyPreference::kPreferIpv6:
-      return dns::FamilyPreference::kPreferIpv6;
-  }
-  return dns::FamilyPreference::kPreferIpv4;
-}
 
 // A session that has everything but somewhere to connect to.
 struct Pending {
@@ -102,7 +90,7 @@ void Connect(relay::Worker& worker, const std::shared_ptr<const HttpService>& se
   worker.role().AssertHeld();
   dns::Query query;
   query.name = pending.host;
-  query.family = FamilyOf(service->options().family);
+  query.family = service->dns_family();
   std::optional<dns::Result> known = service->context().resolver->TryCache(query);
   if (!known.has_value()) {
     return ResolveOnThread(worker, service, std::move(query), std::move(pending));
@@ -213,6 +201,25 @@ void BeginExchange(relay::Worker& worker, const std::shared_ptr<const HttpServic
   Connect(worker, service, std::move(pending));
 }
 
+void BeginFtp(relay::Worker& worker, const std::shared_ptr<const HttpService>& service, RequestArrival arrival,
+              const RequestHead& request, size_t end) {
+  FtpTarget target;
+  if (const HeadError error = ParseFtpTarget(request, target); !error.ok()) {
+    Answer answer;
+    answer.status = error.status;
+    answer.text = absl::StrCat("The request was refused: ", error.what, ".");
+    return Refuse(worker, service, std::move(arrival), request, end, std::move(answer), result::kBadRequest);
+  }
+  service::HandshakePool::Task task;
+  task.destination = RouteOf(request.authority, "ftp");
+  task.client_address = arrival.address.IpText();
+  task.deadline = sys::Clock::System().Now() + service->options().timeouts.connect;
+  auto exchange = std::make_shared<FtpExchange>(worker, service, std::move(arrival), request, std::move(target), end);
+  task.run = [exchange] { exchange->Run(); };
+  task.shed = [exchange] { exchange->Shed(); };
+  service->context().handshakes->Submit(std::move(task));
+}
+
 // Whom a request is for that names nobody: with `-T` where the client was going, else the destination of `-h`.
 class NamelessTarget {
  public:
@@ -264,6 +271,7 @@ void Serve(relay::Worker& worker, const std::shared_ptr<const HttpService>& serv
     return Refuse(worker, service, std::move(arrival), request, end, std::move(verdict.answer), verdict.result);
   }
   if (request.method == Method::kConnect) return OpenTunnel(worker, service, std::move(arrival), request, end);
+  if (request.scheme == Scheme::kFtp) return BeginFtp(worker, service, std::move(arrival), request, end);
   BeginExchange(worker, service, std::move(arrival), request, begin, end);
 }
 

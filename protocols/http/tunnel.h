@@ -52,6 +52,25 @@ class Tunnel final : public Exchange {
   std::unique_ptr<Refusal> refusal_;
 };
 
+// A client that is given its last bytes, of an exchange whose record was made, and the time to read them.
+//
+// Worker only, but before the hand-off the handshake thread's.
+class LastWord final : public relay::SessionObserver {
+ public:
+  LastWord(std::shared_ptr<const service::ServiceContext> context, std::string bytes)
+      : context_(std::move(context)), bytes_(std::move(bytes)) {}
+
+  void OnConnected(int, const sys::SocketAddress&) override {}
+  void OnConnectFailed(const sys::SocketAddress&, int) override {}
+  std::string AnswerNotConnected(const relay::EndReason&) override { return std::move(bytes_); }
+  void OnProgress(const relay::SessionReport&) override {}
+  void OnEnd(const relay::SessionReport&) override {}
+
+ private:
+  const std::shared_ptr<const service::ServiceContext> context_;  // keeps the options alive
+  std::string bytes_;
+};
+
 // Fills in what a record has of a request: host, request line without userinfo.
 void NoteRequest(const RequestHead& request, accounting::TrafficRecord& record);
 

@@ -652,9 +652,6 @@ class Upstreams(Shared):
             started = time.monotonic()
             self.assertEqual(client.get(silent).status, 504)
             self.assertLess(time.monotonic() - started, 6)
-        with self.client() as client:
-            answer = client.ask(b'GET ftp://127.0.0.1/ HTTP/1.1\r\nHost: a\r\n\r\n')
-            self.assertEqual(answer.status, 501)
 
     @rig.seconds(20)
     def test_an_origin_that_never_answers_a_syn(self):
