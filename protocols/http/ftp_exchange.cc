@@ -38,6 +38,7 @@ FtpExchange::FtpExchange(relay::Worker& worker, std::shared_ptr<const HttpServic
     : worker_(worker),
       service_(std::move(service)),
       client_fd_(std::move(arrival.client)),
+      transform_(std::move(arrival.transform)),
       admission_(std::move(arrival.admission)),
       record_(std::make_unique<service::ExchangeObserver>(service_->shared_context(), arrival.address)),
       method_(request.method),
@@ -284,6 +285,7 @@ void FtpExchange::Transfer(bool upload, int64_t bytes) {
   relay::Handoff handoff;
   handoff.from_upstream = upload && expects_continue_ ? "HTTP/1.1 100 Continue\r\n\r\n" : transfer->Greeting();
   handoff.client = std::move(client_fd_);
+  handoff.client_transform = std::move(transform_);
   handoff.client_is_tcp = service_->context().clients_are_tcp;
   handoff.upstream = std::move(data_);
   handoff.upstream_is_tcp = true;
@@ -319,6 +321,7 @@ void FtpExchange::SayBytes(std::string bytes) {
   relay::Handoff handoff;
   handoff.observer = std::make_unique<LastWord>(service_->shared_context(), std::move(bytes));
   handoff.client = std::move(client_fd_);
+  handoff.client_transform = std::move(transform_);
   handoff.client_is_tcp = service_->context().clients_are_tcp;
   handoff.options = &service_->options().relay;
   handoff.admission = std::move(admission_);

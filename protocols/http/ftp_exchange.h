@@ -17,6 +17,7 @@
 #include "protocols/http/serve.h"
 #include "protocols/service/exchange_observer.h"
 #include "protocols/upstream/ftp/control.h"
+#include "relay/transform.h"
 #include "relay/worker.h"
 #include "sys/base/errno_or.h"
 #include "sys/base/unique_fd.h"
@@ -73,6 +74,7 @@ class FtpExchange {
   relay::Worker& worker_;
   const std::shared_ptr<const HttpService> service_;
   sys::UniqueFd client_fd_;
+  std::unique_ptr<relay::Transform> transform_;
   relay::Admission admission_;
   std::unique_ptr<service::ExchangeObserver> record_;
   FtpClient client_;

@@ -11,7 +11,6 @@
 #include "protocols/http/tunnel.h"
 #include "relay/handoff.h"
 #include "relay/worker.h"
-#include "sys/blocking/deadline_stream.h"
 #include "sys/net/socket_options.h"
 #include "sys/thread/clock.h"
 
@@ -164,12 +163,12 @@ void FtpTransfer::Record(accounting::ResultCode result, int error) {
 void FtpTransfer::OnReturned(relay::Worker* worker, relay::Returned returned) {
   if (worker == nullptr) return;
   if (!needs_word_) {
-    if (!upload_) return GoOn(*worker, returned);
+    if (!upload_) return GoOn(*worker, returned, std::string());
     Answer answer;
     answer.status = body_bad_ ? 400 : body_over_ ? 504 : 408;
     answer.text = body_bad_ ? "A malformed chunked body." : "The upload took too long.";
     Record(body_bad_ ? result::kBadRequest : body_over_ ? result::kAnswerTimeout : result::kRequestTimeout, 0);
-    return Say(*worker, returned, std::move(answer));
+    return Say(*worker, returned, ToBytes(answer));
   }
   auto shared = std::make_shared<relay::Returned>(std::move(returned));
   service::HandshakePool::Task task;
@@ -193,17 +192,11 @@ void FtpTransfer::BringTheEnd(relay::Worker& worker, relay::Returned& returned) 
 }
 
 void FtpTransfer::EndDownload(relay::Worker& worker, relay::Returned& returned, const upstream::FtpAnswer& last) {
-  const bool chunked = client_.minor_version > 0;
-  const bool whole = last.completed() && (!chunked || Write(returned.client.get(), "0\r\n\r\n"));
-  Record(whole ? accounting::ResultCode{} : result::kAnswerCut, last.error);
-  if (!whole) return sys::SetLingerReset(returned.client.get());
-  if (client_.keep_alive) return GoOn(worker, returned);
-  relay::Handoff handoff;
-  handoff.observer = std::make_unique<LastWord>(service_->shared_context(), std::string());
-  handoff.client = std::move(returned.client);
-  handoff.admission = std::move(returned.admission);
-  handoff.options = &service_->options().relay;
-  worker.Post(std::move(handoff));
+  Record(last.completed() ? accounting::ResultCode{} : result::kAnswerCut, last.error);
+  if (!last.completed()) return sys::SetLingerReset(returned.client.get());
+  const std::string end = client_.minor_version > 0 ? "0\r\n\r\n" : "";
+  if (client_.keep_alive) return GoOn(worker, returned, end);
+  Say(worker, returned, end);
 }
 
 void FtpTransfer::EndUpload(relay::Worker& worker, relay::Returned& returned, const upstream::FtpAnswer& last) {
@@ -211,7 +204,7 @@ void FtpTransfer::EndUpload(relay::Worker& worker, relay::Returned& returned, co
     FtpRefusal refusal = RefusalOf(last, FtpStep::kStore, record_->record().host.view());
     if (last.completed()) refusal = {{}, result::kRequestCut};
     Record(refusal.result, last.error);
-    return Say(worker, returned, std::move(refusal.answer));
+    return Say(worker, returned, ToBytes(refusal.answer));
   }
   Answer answer;
   answer.status = 201;
@@ -219,31 +212,30 @@ void FtpTransfer::EndUpload(relay::Worker& worker, relay::Returned& returned, co
   answer.keep_alive = client_.keep_alive;
   answer.client_minor_version = client_.minor_version;
   Record({}, 0);
-  if (!answer.keep_alive) return Say(worker, returned, std::move(answer));
-  if (Write(returned.client.get(), ToBytes(answer))) GoOn(worker, returned);
+  if (answer.keep_alive) return GoOn(worker, returned, ToBytes(answer));
+  Say(worker, returned, ToBytes(answer));
 }
 
 // And then the end.
-void FtpTransfer::Say(relay::Worker& worker, relay::Returned& returned, Answer answer) {
+void FtpTransfer::Say(relay::Worker& worker, relay::Returned& returned, std::string bytes) {
   relay::Handoff handoff;
-  handoff.observer = std::make_unique<LastWord>(service_->shared_context(), ToBytes(answer));
+  handoff.observer = std::make_unique<LastWord>(service_->shared_context(), std::move(bytes));
   handoff.client = std::move(returned.client);
+  handoff.client_transform = std::move(returned.transform);
   handoff.client_is_tcp = service_->context().clients_are_tcp;
   handoff.admission = std::move(returned.admission);
   handoff.options = &service_->options().relay;
   worker.Post(std::move(handoff));
 }
 
-bool FtpTransfer::Write(int client, const std::string& bytes) const {
-  sys::DeadlineStream stream(client, sys::Clock::System().Now() + service_->options().timeouts.string_short,
-                             service_->context().handshakes->cancellation());
-  return stream.WriteAll(bytes).ok();
-}
-
-void FtpTransfer::GoOn(relay::Worker& worker, relay::Returned& returned) {
-  auto client = std::make_shared<ReturningClient>(ReturningClient{
-      std::move(returned.client), client_.address, std::move(returned.admission), std::move(client_.behind), false});
-  worker.Run([service = service_, client](relay::Worker& worker) { ServeAgain(worker, service, std::move(*client)); });
+// And then the next request.
+void FtpTransfer::GoOn(relay::Worker& worker, relay::Returned& returned, std::string bytes) {
+  auto client = std::make_shared<ReturningClient>(
+      ReturningClient{std::move(returned.client), client_.address, std::move(returned.admission),
+                      std::move(client_.behind), false, std::move(returned.transform)});
+  worker.Run([service = service_, client, bytes = std::move(bytes)](relay::Worker& worker) {
+    SayAndServeAgain(worker, service, std::move(*client), bytes);
+  });
 }
 
 }  // namespace sluice::http

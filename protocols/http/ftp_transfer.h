@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "protocols/accounting/traffic_record.h"
-#include "protocols/http/answer.h"
 #include "protocols/http/body.h"
 #include "protocols/http/http_service.h"
 #include "protocols/http/message_length.h"
@@ -85,9 +84,8 @@ class FtpTransfer final : public relay::SessionObserver, public relay::Framer {
   void BringTheEnd(relay::Worker& worker, relay::Returned& returned);
   void EndDownload(relay::Worker& worker, relay::Returned& returned, const upstream::FtpAnswer& last);
   void EndUpload(relay::Worker& worker, relay::Returned& returned, const upstream::FtpAnswer& last);
-  void Say(relay::Worker& worker, relay::Returned& returned, Answer answer);
-  bool Write(int client, const std::string& bytes) const;
-  void GoOn(relay::Worker& worker, relay::Returned& returned);
+  void Say(relay::Worker& worker, relay::Returned& returned, std::string bytes);
+  void GoOn(relay::Worker& worker, relay::Returned& returned, std::string bytes);
   void Record(accounting::ResultCode result, int error);
 
   const std::shared_ptr<const HttpService> service_;

@@ -63,6 +63,11 @@ Gate::Verdict Gate::OfRequest(const RequestHead& request) const {
     return Refusal(501, "http_request_error", "Of an ftp URL there are GET, HEAD and PUT.",
                    accounting::result::kNotImplemented);
   }
+  if (request.scheme == Scheme::kFtp && context_->options->tls.client != nullptr) {
+    return Refusal(501, "http_request_error",
+                   "This proxy speaks TLS to all upstreams, which ftp URLs have no place for.",
+                   accounting::result::kNotImplemented);
+  }
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include "protocols/http/result.h"
 #include "protocols/http/serve.h"
 #include "protocols/http/tunnel.h"
+#include "relay/handoff.h"
 
 namespace sluice::http {
 
@@ -95,6 +96,26 @@ void RequestReader::OnSilent(sys::UniqueFd client, sys::SocketAddress client_add
 void ServeAgain(relay::Worker& worker, std::shared_ptr<const HttpService> service, ReturningClient client) {
   auto reader = std::make_shared<RequestReader>(std::move(service), worker.now(), /*kept_alive=*/true);
   reader->Continue(worker, std::move(client));
+}
+
+void SayAndServeAgain(relay::Worker& worker, std::shared_ptr<const HttpService> service, ReturningClient client,
+                      absl::string_view bytes) {
+  worker.role().AssertHeld();
+  const int64_t sent =
+      bytes.empty() ? 0 : relay::SendSome(client.fd.get(), client.transform.get(), bytes.data(), bytes.size());
+  const bool held = client.transform != nullptr && client.transform->holds_output();
+  if (sent == static_cast<int64_t>(bytes.size()) && !held) {
+    return ServeAgain(worker, std::move(service), std::move(client));
+  }
+  relay::Handoff handoff;
+  handoff.observer = std::make_unique<LastWord>(service->shared_context(),
+                                                std::string(bytes.substr(sent > 0 ? static_cast<size_t>(sent) : 0)));
+  handoff.client = std::move(client.fd);
+  handoff.client_is_tcp = service->context().clients_are_tcp;
+  handoff.client_transform = std::move(client.transform);
+  handoff.admission = std::move(client.admission);
+  handoff.options = &service->options().relay;
+  worker.Adopt(std::move(handoff));
 }
 
 }  // namespace sluice::http

@@ -28,7 +28,9 @@ struct ReturningClient {
   std::unique_ptr<relay::Transform> transform = nullptr;
 };
 
-// Worker only.
+// Worker only. SayAndServeAgain: gives the client `bytes` before; where it has no room for them now, they are its last.
+void SayAndServeAgain(relay::Worker& worker, std::shared_ptr<const HttpService> service, ReturningClient client,
+                      absl::string_view bytes);
 void ServeAgain(relay::Worker& worker, std::shared_ptr<const HttpService> service, ReturningClient client);
 
 // One client whose request is read: the worker takes what there is, and waits for more as it waits for first bytes, so
