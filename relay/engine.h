@@ -136,6 +136,7 @@ class Engine {
 
   // engine_close.cc: ends
   void SetReason(Session& session, EndCode code, EndSide side, int error);
+  void SendLent(Session& session);
   void BeginClose(Session& session);
   void Discard(Session& session);
   static bool TailMoved(Leg& leg);

@@ -103,8 +103,20 @@ void Engine::SinkBroke(Session& session, int direction, int error) {
   if (!had_its_say) leg.readable = true;
 }
 
+// The messages that were to leave at the end of the turn leave now: the session ends before that.
+void Engine::SendLent(Session& session) {
+  for (const int direction : {kUp, kDown}) {
+    Flow& flow = session.flow[direction];
+    if (!flow.rest.lent()) continue;
+    if (transfer_.Deliver(flow, session.leg[SinkOf(direction)], false).result != Transfer::Result::kTaken) {
+      transfer_.DropRest(flow);
+    }
+  }
+}
+
 // Both flows have ended.
 void Engine::BeginClose(Session& session) {
+  SendLent(session);
   bool has_tail = false;
   for (const int index : {kClient, kUpstream}) {
     Leg& leg = session.leg[index];
@@ -189,6 +201,7 @@ Transfer::Result Engine::DiscardInput(Session& session, Leg& leg) {
 
 void Engine::ForceClose(Session& session, EndCode code, EndSide side, int error) {
   SetReason(session, code, side, error);
+  SendLent(session);
   // There is no time for the tail, but an abort must not look like an end.
   for (const int index : {kClient, kUpstream}) {
     Leg& leg = session.leg[index];

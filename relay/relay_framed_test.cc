@@ -88,6 +88,21 @@ TEST_P(FramedTest, PipelinedRequestsGoOneByOne) {
   ASSERT_TRUE(Arrives(s.client, "D1\n1D1\n2D0\nD1\n4"));
 }
 
+TEST_P(FramedTest, ClientThatAsksAndIsGoneAtOnceLeavesNothingBehind) {
+  for (int i = 0; i < 60; ++i) {
+    TestSession& s = StartFramed();
+    s.client.Send("0\n");
+    s.client.Work();
+    if (i % 2 == 0) s.client.Reset();
+    harness_->Turn();
+    s.client.Close();
+    harness_->Turn();
+    EXPECT_EQ(harness_->engine().transfer().lent_bytes(), 0);
+    s.upstream.Close();
+  }
+  ASSERT_TRUE(harness_->AllGone());
+}
+
 TEST_P(FramedTest, BigAnswerToASlowClientThenTheNextRequest) {
   TestSession& s = StartFramed({.send_buffer_bytes = 65'536});
   s.client.PauseReading(true);

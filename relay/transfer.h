@@ -99,6 +99,7 @@ class Transfer {
   Outcome Discard(Leg& source);
 
   int64_t rest_bytes() const { return rest_bytes_; }
+  int64_t lent_bytes() const { return deferred_bytes_; }
   const Stats& stats() const { return stats_; }
   const sys::PipePool& pipes() const { return pipes_; }
 

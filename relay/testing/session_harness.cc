@@ -120,6 +120,7 @@ void SessionHarness::Advance(int64_t nanos) {
   if (engine_.NanosToNext(clock_.Now()) == 0) Turn();  // names of ended sessions may still be on the ready list
   if (engine_.NanosToNext(clock_.Now()) != -1) return ::testing::AssertionFailure() << "a timer is left";
   if (engine_.transfer().rest_bytes() != 0) return ::testing::AssertionFailure() << "rest bytes are left";
+  if (engine_.transfer().lent_bytes() != 0) return ::testing::AssertionFailure() << "lent bytes are left";
   if (engine_.stats().running.value() != 0) return ::testing::AssertionFailure() << "running counter";
   return ::testing::AssertionSuccess();
 }
