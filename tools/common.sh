@@ -12,7 +12,8 @@ BUILD_PACKAGES=(
 # What the tests run beside the binary: scripts, the format check, and real programs as clients and origins.
 TEST_PACKAGES=(
   clang-format-14 iproute2 python3 strace
-  curl haproxy iperf3 netcat-openbsd nftables nginx openssl proxychains4 socat
+  curl git haproxy iperf3 netcat-openbsd nftables nginx openssl proxychains4 python3-httpx python3-pyftpdlib
+  python3-websockets socat wget wrk
 )
 
 # The sanitizers are clang's.
