@@ -69,6 +69,8 @@ void Engine::Adopt(Handoff handoff) {
   s.leg[kClient].writable = true;  // until the kernel says otherwise
   TakeTransform(s.leg[kClient], std::move(handoff.client_transform));
   if (!WatchLeg(s, kClient, kKindClient)) return;
+  // A new configuration may have come between the judgement and this.
+  if (s.observer->OnReview() == relay::Review::kRevoked) return RevokeNew(s);
   if (!handoff.upstream.valid()) return StartConnecting(s, std::move(handoff.plan));
   s.stage = SessionStage::kRelaying;
   s.upstream_kind = kKindUpstream;

@@ -79,6 +79,9 @@ class Engine {
   void EndAll(EndCode code);
   // Ends the sessions that are between two exchanges, now and from now on.
   void EndIdle();
+  // Asks the observers of the sessions in `most` slots from `slot` on whether they may go on, and ends those that may
+  // not: FIN both ways, or a reset where the client would take a part for the whole. The next slot; 0 at the end.
+  uint32_t Review(uint32_t slot, uint32_t most, ReviewTally& tally);
 
   int running() const { return table_.used(); }
   const EngineStats& stats() const { return stats_; }
@@ -142,6 +145,8 @@ class Engine {
   static bool TailMoved(Leg& leg);
   bool TailIsOver(Session& session, int leg);
   Transfer::Result DiscardInput(Session& session, Leg& leg);
+  void Revoke(Session& session);
+  void RevokeNew(Session& session);
   void ForceClose(Session& session, EndCode code, EndSide side, int error);
   void Finish(Session& session);
   void CloseLeg(Session& session, int leg);

@@ -286,4 +286,33 @@ void Engine::EndAll(EndCode code) {
   }
 }
 
+uint32_t Engine::Review(uint32_t slot, uint32_t most, ReviewTally& tally) {
+  const uint32_t end = std::min(table_.capacity(), slot + most);
+  for (; slot < end; ++slot) {
+    Session& session = table_.At(slot);
+    if (session.stage != SessionStage::kConnecting && session.stage != SessionStage::kRelaying) continue;
+    const relay::Review review = session.observer->OnReview();
+    tally.Count(review);
+    if (review == relay::Review::kRevoked) Revoke(session);
+  }
+  return slot < table_.capacity() ? slot : 0;
+}
+
+// One that has not even begun to connect.
+void Engine::RevokeNew(Session& session) {
+  session.stage = SessionStage::kConnecting;
+  session.upstream_kind = 0xff;  // no attempt has won
+  session.connecting = std::make_unique<Connecting>();
+  Revoke(session);
+}
+
+void Engine::Revoke(Session& session) {
+  if (session.stage == SessionStage::kConnecting) {
+    ConnectingOver(session, EndCode::kRevoked, EndSide::kUs, 0);
+    return;
+  }
+  if (session.framed && !session.observer->framer()->Quiet()) session.leg[kClient].close_kind = CloseKind::kReset;
+  ForceClose(session, EndCode::kRevoked, EndSide::kUs, 0);
+}
+
 }  // namespace sluice::relay

@@ -31,6 +31,22 @@ struct SessionReport {
   sys::MonotonicNanos ended = 0;
 };
 
+// What a new configuration means for a session that runs.
+enum class Review : uint8_t {
+  kKept,     // it goes on as it is; also where nobody asks
+  kChanged,  // it goes on, under another rule than before
+  kRevoked,  // it is no longer allowed, and ends
+};
+
+// What a new configuration has come to for all sessions.
+struct ReviewTally {
+  int64_t kept = 0;
+  int64_t changed = 0;
+  int64_t revoked = 0;
+
+  void Count(Review review) { (review == Review::kKept ? kept : review == Review::kChanged ? changed : revoked) += 1; }
+};
+
 // Told what becomes of one session: the door through which the layers above learn of bytes and ends, and where they
 // keep what the record needs. One object a session, made by whoever hands the session off, owned by the session. Its
 // last call is OnEnd or the destructor (a session that was refused before it began).
@@ -60,6 +76,10 @@ class SessionObserver {
 
   // Where messages end, if anybody has to know (framer.h): a part of this object. Always the same answer.
   virtual Framer* framer() { return nullptr; }
+
+  // Whether this session would still be let in: asked when a new configuration counts (Worker::Review), and when the
+  // session begins, since it may have been judged just before.
+  virtual Review OnReview() { return Review::kKept; }
 
   // RelayOptions::report_bytes_* were moved since the last such call. The report has the sums so far, no reason.
   virtual void OnProgress(const SessionReport& so_far) = 0;

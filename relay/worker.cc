@@ -171,6 +171,30 @@ void Worker::EndIdle() {
   first_bytes_.EndIdle();
 }
 
+void Worker::Review(std::function<void(const ReviewTally&)> done) {
+  auto reviewing = std::make_shared<Reviewing>();
+  reviewing->done = std::move(done);
+  GoOnReviewing(reviewing);
+}
+
+void Worker::GoOnReviewing(const std::shared_ptr<Reviewing>& reviewing) {
+  Reviewing& r = *reviewing;
+  switch (r.list) {
+    case 0:
+      r.slot = engine_.Review(r.slot, kReviewsPerTurn, r.tally);
+      break;
+    case 1:
+      r.slot = associations_.Review(r.slot, kReviewsPerTurn, r.tally);
+      break;
+    default:
+      r.slot = mapped_ports_.Review(r.slot, kReviewsPerTurn, r.tally);
+      break;
+  }
+  if (r.slot == 0) ++r.list;
+  if (r.list == 3) return r.done(r.tally);
+  Run([reviewing](Worker& here) { here.GoOnReviewing(reviewing); });
+}
+
 Worker& Worker::first() { return pool_ != nullptr ? pool_->at(0) : *this; }
 
 void Worker::EndAll(EndCode code) {

@@ -43,6 +43,8 @@ struct WorkerStats {
 // Threads: each method says. Fields are grouped by who touches them.
 class Worker {
  public:
+  // Some microseconds each.
+  static constexpr uint32_t kReviewsPerTurn = 512;
   static constexpr int64_t kSlowTurnNanos = 10 * sys::kNanosPerMilli;
   static constexpr uint32_t kGenerationMask = SessionTable::kGenerationMask;
 
@@ -85,6 +87,9 @@ class Worker {
   void EndAll(EndCode code);
   // Ends the clients that are between two exchanges; sessions that come there later end then.
   void EndIdle();
+  // A new configuration counts from now on: asks all sessions, kReviewsPerTurn a turn, whether they may go on, ends
+  // those that may not, and calls `done` at last, on this thread.
+  void Review(std::function<void(const ReviewTally&)> done);
   // Runs `task` about once a second until it says false. For what need not be watched: a look at idle upstreams.
   void EachSecond(std::function<bool(Worker&)> task);
   AcceptorSet& acceptors() { return acceptors_; }
@@ -117,6 +122,13 @@ class Worker {
   using Message = std::variant<Handoff, Admitted, Task>;
 
   void Put(Message message);
+  struct Reviewing {
+    int list = 0;  // sessions, associations, clients of mapped ports
+    uint32_t slot = 0;
+    ReviewTally tally;
+    std::function<void(const ReviewTally&)> done;
+  };
+  void GoOnReviewing(const std::shared_ptr<Reviewing>& reviewing);
   void Turn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
   void HandleMail() ABSL_EXCLUSIVE_LOCKS_REQUIRED(role_);
   int64_t WaitNanos() const;

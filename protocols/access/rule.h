@@ -21,6 +21,8 @@ namespace sluice::access {
 struct AddressRange {
   sys::SocketAddress first;
   sys::SocketAddress last;
+
+  friend bool operator==(const AddressRange&, const AddressRange&) = default;
 };
 
 // A pattern for the name of a target. Lower case, no dot at its end.
@@ -33,17 +35,23 @@ struct NamePattern {
   };
   Kind kind = Kind::kExact;
   std::string text;  // x; not empty
+
+  friend bool operator==(const NamePattern&, const NamePattern&) = default;
 };
 
 struct PortSpan {
   uint16_t first = 0;
   uint16_t last = 0;
+
+  friend bool operator==(const PortSpan&, const PortSpan&) = default;
 };
 
 // Seconds of the day: first <= t < end.
 struct DayPeriod {
   int32_t first = 0;
   int32_t end = 0;  // up to 86400
+
+  friend bool operator==(const DayPeriod&, const DayPeriod&) = default;
 };
 
 // The seven lists of a rule. A list that is empty (0) is "any". What a list means where the request does not say is in
@@ -63,6 +71,8 @@ struct Conditions {
 
   bool limits_target() const { return limits_target_address() || !target_names.empty(); }
   bool limits_target_address() const { return target_local || !target_ranges.empty(); }
+
+  friend bool operator==(const Conditions&, const Conditions&) = default;
 };
 
 // One `allow`, `deny` or `redirect`, as written. Plain data.
@@ -77,6 +87,12 @@ struct Rule {
   // The `parent` lines below it; null: none, the request goes direct. Immutable: a line that comes later makes another
   // list, so that the services above keep theirs. Opaque here.
   std::shared_ptr<const upstream::ParentList> parents;
+
+  // Says the same, wherever it stands. Of parents only whether there are any: what they are is not known here.
+  bool SameAs(const Rule& other) const {
+    return action == other.action && log == other.log && weight == other.weight &&
+           (parents == nullptr) == (other.parents == nullptr) && conditions == other.conditions;
+  }
 };
 
 }  // namespace sluice::access

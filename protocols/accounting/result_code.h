@@ -35,6 +35,7 @@ inline constexpr ResultCode kDenied{1, "denied"};
 inline constexpr ResultCode kRevoked{1, "revoked"};
 inline constexpr ResultCode kNoRuleMatched{3, "no_rule_matched"};
 inline constexpr ResultCode kUserRequired{4, "user_required"};
+inline constexpr ResultCode kNoClientName{4, "no_client_name"};  // dnsname: none that leads back to the client
 inline constexpr ResultCode kUnknownUser{5, "unknown_user"};
 inline constexpr ResultCode kBadPassword{6, "bad_password"};           // clear text
 inline constexpr ResultCode kBadPasswordHash{7, "bad_password_hash"};  // crypt

@@ -36,6 +36,7 @@ BuildResult Run(const std::string& name, Script& script, const BuildOptions& opt
   BuilderState state(options, script, diagnostics);
   while (std::optional<CommandLine> line = script.Next()) RunCommand(*line, state);
   CheckWhole(name, state);
+  state.snapshot->users = state.users;
   // One resolver serves all services.
   state.snapshot->dns.timeout_nanos = state.settings.timeouts.dns;
   if (diagnostics.has_errors()) state.snapshot.reset();

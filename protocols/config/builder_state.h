@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "protocols/access/rule.h"
+#include "protocols/access/rule_set.h"
+#include "protocols/auth/user_table.h"
 #include "protocols/config/build_options.h"
 #include "protocols/config/diagnostics.h"
 #include "protocols/config/script.h"
@@ -29,6 +32,12 @@ struct BuilderState {
 
   // What the next service command starts from. Its `listen` is `internal` (kNone: never said).
   service::ServiceOptions settings;
+  // `allow`, `deny`: the list as it stands, which the next service takes a compiled copy of. Null: it has changed
+  // since.
+  std::vector<access::Rule> rules;
+  std::shared_ptr<const access::RuleSet> compiled_rules;
+  // `users`: becomes Snapshot::users.
+  std::shared_ptr<auth::UserTable> users = std::make_shared<auth::UserTable>();
   // `maxseg`: the value of TCP_MAXSEG where an option list names it without one. 0 = never said.
   int maxseg = 0;
   // `ssl_*`; of its contexts a service gets what it needs (ServiceOptions::tls).

@@ -11,6 +11,7 @@
 #include "protocols/config/commands/process.h"
 #include "protocols/config/commands/services.h"
 #include "protocols/config/commands/tls.h"
+#include "protocols/config/commands/users.h"
 #include "protocols/config/values.h"
 
 namespace sluice::config {
@@ -27,7 +28,7 @@ constexpr CommandScope kBelow = CommandScope::kServicesBelow;
 constexpr CommandScope kEverything = CommandScope::kEverything;
 constexpr CommandScope kScript = CommandScope::kScript;
 
-constexpr absl::string_view kRule = "[USERS SOURCES TARGETS PORTS OPERATIONS WEEKDAYS TIMES]";
+constexpr absl::string_view kRule = "[USERS SOURCES TARGETS PORTS OPERATIONS WEEKDAYS TIMES [WEIGHT]]";
 
 constexpr Command kCommands[] = {
     // services
@@ -98,18 +99,18 @@ constexpr Command kCommands[] = {
     {"nscache", "ENTRIES", 1, 1, kSupported, kEverything, "DnsOptions::cache_ipv4_entries", HandleNscache},
     {"nscache6", "ENTRIES", 1, 1, kSupported, kEverything, "DnsOptions::cache_ipv6_entries", HandleNscache6},
     {"nsrecord", "NAME ADDRESS", 2, 2, kSupported, kEverything, "DnsOptions::records", HandleNsrecord},
-    {"authnserver", "ADDRESS[:PORT][/tcp]", 1, 1, kNotBuilt, kEverything, "protocols/auth", nullptr},
+    {"authnserver", "ADDRESS[:PORT][/tcp]", 1, 1, kSupported, kEverything, "DnsOptions::auth_servers",
+     HandleAuthnserver},
     {"fakeresolve", "", 0, 0, kNotBuilt, kEverything, "protocols/upstream", nullptr},
 
     // access
-    {"auth", "TYPE...", 1, kMany, kSupported, kBelow,
-     "none and iponly, which let everybody in while there are no rules", HandleAuth},
-    {"flush", "", 0, 0, kSupported, kScript, "empties the list of rules, which is always empty", HandleFlush},
-    {"allow", kRule, 0, 8, kNotBuilt, kBelow, "protocols/access", nullptr},
-    {"deny", kRule, 0, 8, kNotBuilt, kBelow, "protocols/access", nullptr},
+    {"auth", "TYPE...", 1, kMany, kSupported, kBelow, "ServiceOptions::auth", HandleAuth},
+    {"flush", "", 0, 0, kSupported, kBelow, "empties the list of rules", HandleFlush},
+    {"allow", kRule, 0, 8, kSupported, kBelow, "ServiceOptions::rules", HandleAllow},
+    {"deny", kRule, 0, 8, kSupported, kBelow, "ServiceOptions::rules", HandleDeny},
     {"redirect", "ADDRESS PORT [RULE]", 2, 10, kNotBuilt, kBelow, "protocols/access", nullptr},
-    {"nolog", "", 0, 0, kNotBuilt, kBelow, "protocols/access", nullptr},
-    {"weight", "NUMBER", 1, 1, kNotBuilt, kBelow, "protocols/access", nullptr},
+    {"nolog", "", 0, 0, kSupported, kBelow, "Rule::log", HandleNolog},
+    {"weight", "NUMBER", 1, 1, kSupported, kBelow, "Rule::weight", HandleWeight},
     {"connlim", "RATE PERIOD [RULE]", 2, 10, kNotBuilt, kEverything, "protocols/access", nullptr},
     {"noconnlim", "[RULE]", 0, 8, kNotBuilt, kEverything, "protocols/access", nullptr},
     {"bandlimin", "RATE [RULE]", 1, 9, kNotBuilt, kEverything, "protocols/access", nullptr},
@@ -130,8 +131,8 @@ constexpr Command kCommands[] = {
      "counters count the bytes that were relayed, no overhead is guessed, take it away", nullptr},
 
     // users
-    {"users", "NAME[:TYPE:PASSWORD]...", 0, kMany, kNotBuilt, kEverything, "protocols/auth", nullptr},
-    {"authcache", "TYPES [SECONDS [SIZE]]", 1, 3, kNotBuilt, kBelow, "protocols/auth", nullptr},
+    {"users", "NAME[:TYPE:PASSWORD]...", 0, kMany, kSupported, kEverything, "Snapshot::users", HandleUsers},
+    {"authcache", "FIELDS [SECONDS [ENTRIES]]", 1, 3, kSupported, kBelow, "AuthOptions::cache", HandleAuthcache},
     {"radius", "SECRET SERVER[:PORT][/LOCAL]...", 2, 6, kNotBuilt, kEverything, "protocols/auth", nullptr},
 
     // upstream

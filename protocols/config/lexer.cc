@@ -19,6 +19,12 @@ bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 // What makes a line a comment when it stands first: also the vertical tab and the form feed.
 bool IsSpace(char c) { return IsBlank(c) || c == '\v' || c == '\f' || c == '\n'; }
 
+// "1$SALT$...", "2b$10$...", "y$j9T$...": what stands behind the first $ of a crypt hash.
+bool LooksLikeHash(absl::string_view path) {
+  const size_t dollar = path.find('$');
+  return dollar != absl::string_view::npos && dollar >= 1 && dollar <= 2 && path.find('/') > dollar;
+}
+
 // One line being cut. Dies with the line.
 class LineCutter {
  public:
@@ -93,6 +99,12 @@ class LineCutter {
       return Fail("a $ is followed by no path, $ stands for the words of a file, write $FILE or quote the $ as \"$\"");
     }
     absl::StatusOr<std::string> text = files_.Read(path, kConfigurationLimitBytes);
+    // Not to be shown.
+    if (!text.ok() && LooksLikeHash(path)) {
+      return Fail(
+          "an unquoted $ begins the path of a file, and this looks like the hash of a password, quote the whole word: "
+          "\"NAME:CR:$...\"");
+    }
     if (!text.ok()) {
       return Fail(absl::StrCat("cannot read ", Quoted(path), ", the file of a $ word: ", text.status().message(),
                                ", name a readable file or quote the $ as \"$\" if it is meant literally"));

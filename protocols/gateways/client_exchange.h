@@ -5,8 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "protocols/access/operation.h"
 #include "protocols/accounting/result_code.h"
 #include "protocols/accounting/traffic_record.h"
+#include "protocols/auth/hearing.h"
+#include "protocols/auth/judgement.h"
 #include "protocols/service/exchange_observer.h"
 #include "protocols/service/service_context.h"
 #include "relay/framer.h"
@@ -47,6 +50,10 @@ class ClientExchange final : public relay::SessionObserver {
   void set_watch(std::unique_ptr<Watch> watch) { watch_ = std::move(watch); }
   const Watch* watch() const { return watch_.get(); }
 
+  void Note(const auth::Judgement& judgement, const auth::Hearing* hearing, access::Operation operation,
+            uint16_t port) {
+    base_.Note(judgement, hearing, operation, port);
+  }
   // Ends the exchange without a word to the client, which is closed by whoever owns it.
   void Refuse(accounting::ResultCode result, accounting::Phase phase, int error) { base_.Refuse(result, phase, error); }
   // The session about to begin gives the client `answer` and ends; the record has this result.
@@ -64,6 +71,7 @@ class ClientExchange final : public relay::SessionObserver {
   relay::Framer* framer() override { return watch_.get(); }
   void OnProgress(const relay::SessionReport& so_far) override { base_.OnProgress(so_far); }
   void OnEnd(const relay::SessionReport& report) override;
+  relay::Review OnReview() override { return refusal_ != nullptr ? relay::Review::kKept : base_.OnReview(); }
 
  private:
   struct Refusal {

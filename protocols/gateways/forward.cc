@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "protocols/dns/question.h"
-#include "protocols/dns/resolver.h"
+#include "protocols/access/operation.h"
+#include "protocols/access/request_facts.h"
 #include "protocols/dns/result.h"
-#include "protocols/dns/server_plan.h"
 #include "protocols/service/handshake_pool.h"
+#include "protocols/service/judged_lookup.h"
 #include "protocols/service/self_loops.h"
 #include "protocols/service/service_context.h"
 #include "relay/handoff.h"
@@ -22,20 +22,6 @@ namespace sluice::gateways {
 namespace {
 
 using accounting::Phase;
-
-dns::FamilyPreference FamilyOf(service::FamilyPreference family) {
-  switch (family) {
-    case service::FamilyPreference::kIpv4Only:
-      return dns::FamilyPreference::kIpv4Only;
-    case service::FamilyPreference::kIpv6Only:
-      return dns::FamilyPreference::kIpv6Only;
-    case service::FamilyPreference::kPreferIpv4:
-      return dns::FamilyPreference::kPreferIpv4;
-    case service::FamilyPreference::kPreferIpv6:
-      return dns::FamilyPreference::kPreferIpv6;
-  }
-  return dns::FamilyPreference::kPreferIpv4;
-}
 
 bool LeadsToUs(const sys::SocketAddress& target, const service::ServiceContext& context, int client) {
   if (context.own_proxies != nullptr && service::ReachesAny(target, *context.own_proxies)) return true;
@@ -78,30 +64,37 @@ relay::Handoff WithAddresses(std::vector<sys::SocketAddress> addresses, Arrival 
   return handoff;
 }
 
-relay::Handoff WithResult(dns::Result result, uint16_t port, Arrival arrival) {
-  if (!result.ok()) {
-    const int error = result.outcome == dns::Outcome::kTimeout ? ETIMEDOUT : 0;
+relay::Handoff WithJudged(service::JudgedLookup judged, uint16_t port, Arrival arrival) {
+  arrival.exchange->Note(judged.judgement, arrival.hearing.get(), access::Operation::kConnect, port);
+  if (!judged.judgement.allowed()) {
+    std::string answer = std::move(arrival.denied_answer);
+    return Refusal(std::move(arrival), std::move(answer), judged.judgement.result, Phase::kHandshake, 0);
+  }
+  if (!judged.result.ok()) {
+    const int error = judged.result.outcome == dns::Outcome::kTimeout ? ETIMEDOUT : 0;
     std::string answer = std::move(arrival.not_resolved_answer);
     return Refusal(std::move(arrival), std::move(answer), accounting::result::kNameNotResolved, Phase::kResolve, error);
   }
-  for (sys::SocketAddress& address : result.addresses) address.set_port(port);
-  return WithAddresses(std::move(result.addresses), std::move(arrival));
+  arrival.exchange->record().upstream = judged.result.addresses.front();
+  return WithAddresses(std::move(judged.result.addresses), std::move(arrival));
 }
 
-void ResolveOnThread(relay::Worker& worker, dns::Query query, uint16_t port, Arrival arrival) {
+access::RequestFacts FactsOf(const Arrival& arrival, uint16_t port) {
+  return service::FactsOf(arrival.exchange->record(), access::Operation::kConnect, port);
+}
+
+void JudgeOnThread(relay::Worker& worker, uint16_t port, Arrival arrival) {
   const service::ServiceContext& context = arrival.exchange->context();
   // Shared by the two ends that the task can have. It keeps the context alive.
   auto shared = std::make_shared<Arrival>(std::move(arrival));
+  const accounting::TrafficRecord& record = shared->exchange->record();
   service::HandshakePool::Task task;
-  task.destination = absl::StrCat(query.name, ":", port);
-  task.client_address = shared->exchange->record().client.IpText();
+  if (!record.host.empty()) task.destination = absl::StrCat(record.host.view(), ":", port);
+  task.client_address = record.client.IpText();
   task.deadline = sys::Clock::System().Now() + context.options->timeouts.connect;
-  task.run = [shared, &worker, query = std::move(query), port] {
-    const service::ServiceContext& context = shared->exchange->context();
-    // DNS is what each server has before the next is asked; the resolver itself gives up once all had theirs.
-    const sys::MonotonicNanos deadline =
-        sys::Clock::System().Now() + context.options->timeouts.dns * static_cast<int64_t>(dns::kMaxNameServers);
-    worker.Post(WithResult(context.resolver->ResolveBlocking(query, deadline), port, std::move(*shared)));
+  task.run = [shared, &worker, port] {
+    auto judged = service::JudgeAndLookUp(shared->exchange->context(), shared->hearing.get(), FactsOf(*shared, port));
+    worker.Post(WithJudged(std::move(judged), port, std::move(*shared)));
   };
   task.shed = [shared, &worker] {
     worker.Post(Refusal(std::move(*shared), "", accounting::result::kOverloaded, Phase::kResolve, 0));
@@ -117,16 +110,10 @@ void Forward(relay::Worker& worker, Arrival arrival, service::RelayTarget to) {
   accounting::TrafficRecord& record = arrival.exchange->record();
   record.host = to.host_name;
   record.upstream = to.address;
-  if (to.host_name.empty()) {
-    std::vector<sys::SocketAddress> addresses = {to.address};
-    return worker.Adopt(WithAddresses(std::move(addresses), std::move(arrival)));
-  }
-  dns::Query query;
-  query.name = std::move(to.host_name);
-  query.family = FamilyOf(context.options->family);
-  std::optional<dns::Result> known = context.resolver->TryCache(query);
-  if (!known.has_value()) return ResolveOnThread(worker, std::move(query), to.port, std::move(arrival));
-  worker.Adopt(WithResult(*std::move(known), to.port, std::move(arrival)));
+  arrival.hearing = service::HearingFor(context, {}, record.started_wall_nanos);
+  auto judged = service::TryJudgeAndLookUp(context, arrival.hearing.get(), FactsOf(arrival, to.port));
+  if (!judged.has_value()) return JudgeOnThread(worker, to.port, std::move(arrival));
+  worker.Adopt(WithJudged(*std::move(judged), to.port, std::move(arrival)));
 }
 
 void Refuse(relay::Worker& worker, Arrival arrival, std::string answer, accounting::ResultCode result, Phase phase,

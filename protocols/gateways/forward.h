@@ -5,6 +5,7 @@
 #include <string>
 
 #include "protocols/accounting/result_code.h"
+#include "protocols/auth/hearing.h"
 #include "protocols/gateways/client_exchange.h"
 #include "protocols/service/snapshot.h"
 #include "relay/connection_budget.h"
@@ -22,13 +23,15 @@ struct Arrival {
   // What the client is told when it is refused here; may be empty.
   std::string not_resolved_answer;
   std::string loop_answer;
+  std::string denied_answer;
+  std::unique_ptr<auth::Hearing> hearing;  // Forward()'s
 };
 
 // Connects the client with whom it is for. An address, or a name whose addresses are known without asking, is dealt
 // with at once, any other name on a thread of the handshake pool.
 //
-// Refused: names that do not resolve, and destinations at which we listen for clients who name their own destinations
-// (each such connection would come back to us).
+// Refused: whom the rules deny, names that do not resolve, and destinations at which we listen for clients who name
+// their own destinations (each such connection would come back to us).
 //
 // Worker only.
 void Forward(relay::Worker& worker, Arrival arrival, service::RelayTarget to);

@@ -6,9 +6,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "protocols/access/operation.h"
 #include "protocols/accounting/result_code.h"
-#include "protocols/dns/question.h"
-#include "protocols/dns/server_plan.h"
+#include "protocols/dns/result.h"
+#include "protocols/service/handshake_pool.h"
 #include "protocols/service/original_destination.h"
 #include "protocols/service/self_loops.h"
 #include "protocols/service/tls_upstream.h"
@@ -16,26 +17,6 @@
 
 namespace sluice::gateways {
 namespace {
-
-dns::Query QueryFor(const service::ServiceOptions& options) {
-  dns::Query query;
-  query.name = options.target.host_name;
-  switch (options.family) {
-    case service::FamilyPreference::kIpv4Only:
-      query.family = dns::FamilyPreference::kIpv4Only;
-      break;
-    case service::FamilyPreference::kIpv6Only:
-      query.family = dns::FamilyPreference::kIpv6Only;
-      break;
-    case service::FamilyPreference::kPreferIpv4:
-      query.family = dns::FamilyPreference::kPreferIpv4;
-      break;
-    case service::FamilyPreference::kPreferIpv6:
-      query.family = dns::FamilyPreference::kPreferIpv6;
-      break;
-  }
-  return query;
-}
 
 void RefuseUnresolved(service::ExchangeObserver& observer, dns::Outcome outcome) {
   const int error = outcome == dns::Outcome::kTimeout ? ETIMEDOUT : 0;
@@ -60,21 +41,17 @@ void PortMap::Serve(relay::Worker& worker, Arrival arrival) const {
   sys::ApplySocketOptions(arrival.client.get(), options.client_socket_options).IgnoreError();
   accounting::TrafficRecord& record = arrival.observer->record();
   if (context_->log_addresses) record.Addresses().internal = sys::SocketAddress::OfSocket(arrival.client.get());
-  std::vector<sys::SocketAddress> addresses;
+  arrival.target = options.target;
   if (options.transparent) {
     const auto destination = service::OriginalDestination(arrival.client.get(), context_->port);
     if (!destination.has_value()) return RefuseLoop(sys::SocketAddress::OfSocket(arrival.client.get()), arrival);
-    addresses.push_back(*destination);
-  } else if (options.target.host_name.empty()) {
-    addresses.push_back(options.target.address);
-  } else {
-    record.host = options.target.host_name;
-    std::optional<dns::Result> known = context_->resolver->TryCache(QueryFor(options));
-    if (!known.has_value()) return ResolveOnThread(worker, std::move(arrival));
-    if (!known->ok()) return RefuseUnresolved(*arrival.observer, known->outcome);
-    addresses = std::move(known->addresses);
+    arrival.target = {*destination, "", destination->port()};
   }
-  std::optional<relay::Handoff> handoff = HandoffTo(std::move(addresses), std::move(arrival));
+  record.host = arrival.target.host_name;
+  arrival.hearing = service::HearingFor(*context_, {}, record.started_wall_nanos);
+  auto judged = service::TryJudgeAndLookUp(*context_, arrival.hearing.get(), FactsOf(arrival));
+  if (!judged.has_value()) return JudgeOnThread(worker, std::move(arrival));
+  std::optional<relay::Handoff> handoff = HandoffOf(*std::move(judged), std::move(arrival));
   if (handoff.has_value()) Start(worker, *std::move(handoff));
 }
 
@@ -93,25 +70,26 @@ std::string PortMap::UpstreamName(const relay::Handoff& handoff) const {
   return name.empty() ? handoff.plan.candidates.front().IpText() : name;
 }
 
-void PortMap::ResolveOnThread(relay::Worker& worker, Arrival arrival) const {
+access::RequestFacts PortMap::FactsOf(const Arrival& arrival) {
+  access::RequestFacts facts =
+      service::FactsOf(arrival.observer->record(), access::Operation::kConnect, arrival.target.port);
+  facts.target = arrival.target.address;
+  return facts;
+}
+
+void PortMap::JudgeOnThread(relay::Worker& worker, Arrival arrival) const {
   const service::ServiceOptions& options = *context_->options;
   // Shared by the two ends that the task can have.
   auto shared = std::make_shared<Arrival>(std::move(arrival));
   service::HandshakePool::Task task;
-  task.destination = absl::StrCat(options.target.host_name, ":", options.target.port);
+  if (!shared->target.host_name.empty()) {
+    task.destination = absl::StrCat(shared->target.host_name, ":", shared->target.port);
+  }
   task.client_address = shared->observer->record().client.IpText();
   task.deadline = sys::Clock::System().Now() + options.timeouts.connect;
   task.run = [self = shared_from_this(), shared, &worker] {
-    const service::ServiceOptions& options = *self->context_->options;
-    // DNS is what each server has before the next is asked; the resolver itself gives up once all had theirs.
-    const sys::MonotonicNanos deadline =
-        sys::Clock::System().Now() + options.timeouts.dns * static_cast<int64_t>(dns::kMaxNameServers);
-    dns::Result result = self->context_->resolver->ResolveBlocking(QueryFor(options), deadline);
-    if (!result.ok()) {
-      RefuseUnresolved(*shared->observer, result.outcome);
-      return shared->client.reset();
-    }
-    std::optional<relay::Handoff> handoff = self->HandoffTo(std::move(result.addresses), std::move(*shared));
+    auto judged = service::JudgeAndLookUp(*self->context_, shared->hearing.get(), FactsOf(*shared));
+    std::optional<relay::Handoff> handoff = self->HandoffOf(std::move(judged), std::move(*shared));
     if (!handoff.has_value()) return;
     auto* const observer = static_cast<service::ExchangeObserver*>(handoff->observer.get());
     const std::string name = self->UpstreamName(*handoff);
@@ -127,11 +105,19 @@ void PortMap::ResolveOnThread(relay::Worker& worker, Arrival arrival) const {
   context_->handshakes->Submit(std::move(task));
 }
 
-std::optional<relay::Handoff> PortMap::HandoffTo(std::vector<sys::SocketAddress> addresses, Arrival arrival) const {
+std::optional<relay::Handoff> PortMap::HandoffOf(service::JudgedLookup judged, Arrival arrival) const {
   const service::ServiceOptions& options = *context_->options;
-  for (sys::SocketAddress& address : addresses) {
-    if (address.is_ip() && !options.transparent) address.set_port(options.target.port);
+  arrival.observer->Note(judged.judgement, arrival.hearing.get(), access::Operation::kConnect, arrival.target.port);
+  if (!judged.judgement.allowed()) {
+    arrival.observer->Refuse(judged.judgement.result, accounting::Phase::kHandshake, 0);
+    return std::nullopt;
   }
+  if (!judged.result.ok()) {
+    RefuseUnresolved(*arrival.observer, judged.result.outcome);
+    return std::nullopt;
+  }
+  std::vector<sys::SocketAddress>& addresses = judged.result.addresses;
+  arrival.observer->record().upstream = addresses.front();
   const bool loop = context_->leads_to_itself ||
                     std::any_of(addresses.begin(), addresses.end(), [&](const sys::SocketAddress& address) {
                       return IsOurselves(address, arrival.client.get());

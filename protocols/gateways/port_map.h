@@ -7,7 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "protocols/access/request_facts.h"
+#include "protocols/auth/hearing.h"
 #include "protocols/service/exchange_observer.h"
+#include "protocols/service/judged_lookup.h"
 #include "protocols/service/service_context.h"
 #include "relay/acceptor.h"
 #include "relay/transform.h"
@@ -18,9 +21,10 @@ namespace sluice::gateways {
 // `tcppm`: every client is connected to the one target of the service, or, with `-T`, with whom it was going to when
 // its connection was redirected to us.
 //
-// Where the target is an address, or a name whose addresses are known without asking, the worker that accepted the
-// client starts the session itself and connects on its own: no thread is visited. Else a handshake thread asks the name
-// servers, and posts the session to the worker.
+// Where the target is an address, or a name whose addresses are known without asking, and the client is judged without
+// asking anybody, the worker that accepted the client starts the session itself and connects on its own: no thread is
+// visited. Else a handshake thread asks the name servers, and posts the session to the worker. Who is not let in is
+// closed.
 //
 // Thread-safe; OnAdmitted on workers only.
 class PortMap final : public relay::AdmissionHandler, public std::enable_shared_from_this<PortMap> {
@@ -40,6 +44,8 @@ class PortMap final : public relay::AdmissionHandler, public std::enable_shared_
     relay::Admission admission;
     std::unique_ptr<service::ExchangeObserver> observer;
     std::unique_ptr<relay::Transform> transform;  // of a client that speaks TLS to us
+    service::RelayTarget target = {};
+    std::unique_ptr<auth::Hearing> hearing = nullptr;  // null: everybody may
   };
 
   void Serve(relay::Worker& worker, Arrival arrival) const;
@@ -48,9 +54,10 @@ class PortMap final : public relay::AdmissionHandler, public std::enable_shared_
   // What the upstream's certificate has to say.
   std::string UpstreamName(const relay::Handoff& handoff) const;
 
-  void ResolveOnThread(relay::Worker& worker, Arrival arrival) const;
+  static access::RequestFacts FactsOf(const Arrival& arrival);
+  void JudgeOnThread(relay::Worker& worker, Arrival arrival) const;
   // The session, or nothing when it was refused.
-  std::optional<relay::Handoff> HandoffTo(std::vector<sys::SocketAddress> addresses, Arrival arrival) const;
+  std::optional<relay::Handoff> HandoffOf(service::JudgedLookup judged, Arrival arrival) const;
   bool IsOurselves(const sys::SocketAddress& target, int client) const;
   static void RefuseLoop(const sys::SocketAddress& target, Arrival& arrival);
 

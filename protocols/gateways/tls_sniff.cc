@@ -146,7 +146,7 @@ class Listening final : public relay::AdmissionHandler, public std::enable_share
   }
 
   Arrival ArrivalOf(sys::UniqueFd client, relay::Admission admission) {
-    return {std::move(client), std::move(admission), std::move(exchange_), std::move(bytes_), "", ""};
+    return {std::move(client), std::move(admission), std::move(exchange_), std::move(bytes_), "", "", "", nullptr};
   }
 
   // Where this client was going, with -T.
@@ -210,7 +210,7 @@ class Listening final : public relay::AdmissionHandler, public std::enable_share
     const service::ServiceOptions& options = *context_->options;
     arrival.exchange->record().text = TextOf(hello);
     arrival.not_resolved_answer = FatalAlert(Alert::kUnrecognizedName);
-    arrival.loop_answer = FatalAlert(Alert::kAccessDenied);
+    arrival.loop_answer = arrival.denied_answer = FatalAlert(Alert::kAccessDenied);
     arrival.exchange->set_not_connected_answer(FatalAlert(Alert::kInternalError));
     if (const auto level = LevelOf(options.sniff.demand); level.has_value()) {
       arrival.exchange->set_watch(

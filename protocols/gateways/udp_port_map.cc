@@ -1,15 +1,17 @@
 #include "protocols/gateways/udp_port_map.h"
 
+#include <atomic>
 #include <cerrno>
-#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "protocols/access/operation.h"
+#include "protocols/access/request_facts.h"
 #include "protocols/accounting/result_code.h"
-#include "protocols/dns/question.h"
-#include "protocols/dns/resolver.h"
-#include "protocols/dns/result.h"
+#include "protocols/auth/hearing.h"
+#include "protocols/auth/judgement.h"
 #include "protocols/service/exchange_observer.h"
 #include "protocols/service/handshake_pool.h"
+#include "protocols/service/judged_lookup.h"
 #include "protocols/service/snapshot.h"
 #include "relay/session_observer.h"
 #include "sys/net/socket_address.h"
@@ -18,6 +20,14 @@
 namespace sluice::gateways {
 namespace {
 
+// A client that a thread has to judge, or whose target's name it asks for. Written by that thread, then read by the
+// worker, which is told in between.
+struct Inquiry {
+  std::unique_ptr<auth::Hearing> hearing;
+  service::JudgedLookup judged;
+  std::atomic<bool> over{false};
+};
+
 class UdpExchange final : public relay::MappedObserver {
  public:
   UdpExchange(std::shared_ptr<const service::ServiceContext> context, const sys::SocketAddress& client)
@@ -25,7 +35,11 @@ class UdpExchange final : public relay::MappedObserver {
 
   service::ExchangeObserver& base() { return base_; }
 
+  // What a thread is finding out about this client; the worker reads it once it is told.
+  void Await(std::shared_ptr<const Inquiry> inquiry) { inquiry_ = std::move(inquiry); }
+
   void OnConnected(int upstream_fd, const sys::SocketAddress& target) override {
+    TakeAnswer();
     base_.OnConnected(upstream_fd, target);
   }
 
@@ -36,38 +50,61 @@ class UdpExchange final : public relay::MappedObserver {
     session.from_upstream.bytes = report.bytes_from_upstream;
     session.started = report.started;
     session.ended = report.ended;
+    TakeAnswer();
+    if (!result_.ok()) return base_.Refuse(result_, accounting::Phase::kHandshake, 0);
     base_.OnEnd(session);
   }
 
+  relay::Review OnReview() override { return base_.OnReview(); }
+
  private:
+  void TakeAnswer();
+
   service::ExchangeObserver base_;
+  std::shared_ptr<const Inquiry> inquiry_;
+  accounting::ResultCode result_;  // of a client that is not let in
 };
 
-dns::Query QueryFor(const service::ServiceOptions& options) {
-  dns::Query query;
-  query.name = options.target.host_name;
-  switch (options.family) {
-    case service::FamilyPreference::kIpv4Only:
-      query.family = dns::FamilyPreference::kIpv4Only;
-      break;
-    case service::FamilyPreference::kIpv6Only:
-      query.family = dns::FamilyPreference::kIpv6Only;
-      break;
-    case service::FamilyPreference::kPreferIpv4:
-      query.family = dns::FamilyPreference::kPreferIpv4;
-      break;
-    case service::FamilyPreference::kPreferIpv6:
-      query.family = dns::FamilyPreference::kPreferIpv6;
-      break;
-  }
-  return query;
+void UdpExchange::TakeAnswer() {
+  const std::shared_ptr<const Inquiry> inquiry = std::move(inquiry_);
+  // Not over: the session ends while the thread is still at it.
+  if (inquiry == nullptr || !inquiry->over.load(std::memory_order_acquire)) return;
+  const auth::Judgement& judgement = inquiry->judged.judgement;
+  base_.Note(judgement, inquiry->hearing.get(), access::Operation::kUdpAssociate, base_.context().options->target.port);
+  if (!judgement.allowed()) result_ = judgement.result;
 }
 
-sys::SocketAddress FirstOf(const dns::Result& result, uint16_t port) {
-  if (!result.ok()) return {};
-  sys::SocketAddress address = result.addresses.front();
-  address.set_port(port);
-  return address;
+access::RequestFacts FactsFor(const sys::SocketAddress& client, const service::ServiceOptions& options) {
+  access::RequestFacts facts;
+  facts.client = client;
+  facts.host = options.target.host_name;
+  facts.target = options.target.address;
+  facts.port = options.target.port;
+  facts.operation = access::Operation::kUdpAssociate;
+  return facts;
+}
+
+void JudgeOnThread(const std::shared_ptr<const service::ServiceContext>& context, relay::Worker& worker,
+                   const sys::SocketAddress& client, relay::DatagramTicket ticket, std::shared_ptr<Inquiry> inquiry) {
+  const service::ServiceOptions& options = *context->options;
+  service::HandshakePool::Task task;
+  if (!options.target.host_name.empty()) {
+    task.destination = absl::StrCat(options.target.host_name, ":", options.target.port);
+  }
+  task.client_address = client.IpText();
+  task.deadline = sys::Clock::System().Now() + options.timeouts.dns;
+  auto tell = [&worker, ticket](const sys::SocketAddress& target) {
+    worker.Run([ticket, target](relay::Worker& here) { here.mapped_ports().Resolved(ticket, target); });
+  };
+  task.run = [context, inquiry, client, tell] {
+    inquiry->judged = service::JudgeAndLookUp(*context, inquiry->hearing.get(), FactsFor(client, *context->options));
+    inquiry->over.store(true, std::memory_order_release);
+    const service::JudgedLookup& judged = inquiry->judged;
+    const bool reachable = judged.judgement.allowed() && judged.result.ok();
+    tell(reachable ? judged.result.addresses.front() : sys::SocketAddress());
+  };
+  task.shed = [tell] { tell({}); };
+  context->handshakes->Submit(std::move(task));
 }
 
 }  // namespace
@@ -77,47 +114,34 @@ std::optional<relay::MappedPortHandler::Client> UdpPortMap::OnClient(relay::Work
                                                                      relay::DatagramTicket ticket) {
   const service::ServiceOptions& options = *context_->options;
   auto exchange = std::make_unique<UdpExchange>(context_, client);
-  Client result;
+  service::ExchangeObserver& base = exchange->base();
   if (context_->leads_to_itself) {
-    exchange->base().Refuse(accounting::result::kLoop, accounting::Phase::kConnect, ELOOP);
+    base.Refuse(accounting::result::kLoop, accounting::Phase::kConnect, ELOOP);
     return std::nullopt;
   }
-  if (options.target.host_name.empty()) {
-    result.target = options.target.address;
-  } else {
-    exchange->base().record().host = options.target.host_name;
-    const std::optional<dns::Result> known = context_->resolver->TryCache(QueryFor(options));
-    if (known.has_value() && !known->ok()) {
-      exchange->base().Refuse(accounting::result::kNameNotResolved, accounting::Phase::kResolve, 0);
+  base.record().host = options.target.host_name;
+  std::unique_ptr<auth::Hearing> hearing = service::HearingFor(*context_, {}, base.record().started_wall_nanos);
+  auto judged = service::TryJudgeAndLookUp(*context_, hearing.get(), FactsFor(client, options));
+  Client result;
+  if (judged.has_value()) {
+    base.Note(judged->judgement, hearing.get(), access::Operation::kUdpAssociate, options.target.port);
+    if (!judged->judgement.allowed()) {
+      base.Refuse(judged->judgement.result, accounting::Phase::kHandshake, 0);
       return std::nullopt;
     }
-    if (known.has_value()) {
-      result.target = FirstOf(*known, options.target.port);
-    } else {
-      ResolveOnThread(worker, client, ticket);
+    if (!judged->result.ok()) {
+      base.Refuse(accounting::result::kNameNotResolved, accounting::Phase::kResolve, 0);
+      return std::nullopt;
     }
+    result.target = judged->result.addresses.front();
+  } else {
+    auto inquiry = std::make_shared<Inquiry>();
+    inquiry->hearing = std::move(hearing);
+    exchange->Await(inquiry);
+    JudgeOnThread(context_, worker, client, ticket, std::move(inquiry));
   }
   result.observer = std::move(exchange);
   return result;
-}
-
-void UdpPortMap::ResolveOnThread(relay::Worker& worker, const sys::SocketAddress& client,
-                                 relay::DatagramTicket ticket) const {
-  const service::ServiceOptions& options = *context_->options;
-  service::HandshakePool::Task task;
-  task.destination = absl::StrCat(options.target.host_name, ":", options.target.port);
-  task.client_address = client.IpText();
-  task.deadline = sys::Clock::System().Now() + options.timeouts.dns;
-  auto tell = [&worker, ticket](const sys::SocketAddress& target) {
-    worker.Run([ticket, target](relay::Worker& here) { here.mapped_ports().Resolved(ticket, target); });
-  };
-  task.run = [context = context_, tell] {
-    const service::ServiceOptions& options = *context->options;
-    const sys::MonotonicNanos deadline = sys::Clock::System().Now() + options.timeouts.dns;
-    tell(FirstOf(context->resolver->ResolveBlocking(QueryFor(options), deadline), options.target.port));
-  };
-  task.shed = [tell] { tell({}); };
-  context_->handshakes->Submit(std::move(task));
 }
 
 }  // namespace sluice::gateways

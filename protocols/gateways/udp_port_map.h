@@ -15,8 +15,9 @@ namespace sluice::gateways {
 // `udppm`: the datagrams of every client go to the one target of the service, and its answers back. A session is a
 // client's address and port; it ends after STRING_LONG without a datagram, or with `-s` after one answer.
 //
-// Where the target is an address, or a name whose address is known without asking, nothing waits; else a handshake
-// thread asks the name servers while the first datagrams are kept (relay::MappedPorts).
+// Where the target is an address, or a name whose address is known without asking, and the client is judged without
+// asking anybody, nothing waits; else a handshake thread finds out while the first datagrams are kept
+// (relay::MappedPorts). Datagrams of who is not let in are dropped.
 //
 // Thread-safe; OnClient on workers only.
 class UdpPortMap final : public relay::MappedPortHandler {
@@ -31,8 +32,6 @@ class UdpPortMap final : public relay::MappedPortHandler {
   bool single() const override { return context_->options->single_datagram; }
 
  private:
-  void ResolveOnThread(relay::Worker& worker, const sys::SocketAddress& client, relay::DatagramTicket ticket) const;
-
   const std::shared_ptr<const service::ServiceContext> context_;
 };
 

@@ -1,8 +1,13 @@
 #ifndef SLUICE_PROTOCOLS_HTTP_EXCHANGE_H_
 #define SLUICE_PROTOCOLS_HTTP_EXCHANGE_H_
 
+#include <cstdint>
+
+#include "protocols/access/operation.h"
 #include "protocols/accounting/result_code.h"
 #include "protocols/accounting/traffic_record.h"
+#include "protocols/auth/hearing.h"
+#include "protocols/auth/judgement.h"
 #include "protocols/http/answer.h"
 #include "relay/session_observer.h"
 
@@ -18,6 +23,9 @@ namespace sluice::http {
 class Exchange : public relay::SessionObserver {
  public:
   virtual accounting::TrafficRecord& record() = 0;
+  // service::ExchangeObserver's.
+  virtual void Note(const auth::Judgement& judgement, const auth::Hearing* hearing, access::Operation operation,
+                    uint16_t port) = 0;
   // The session about to begin gives the client this answer and ends.
   virtual void RefuseWith(const Answer& answer, accounting::ResultCode result, accounting::Phase phase, int error) = 0;
 };

@@ -6,9 +6,12 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "protocols/dns/resolver.h"
+#include "protocols/access/request_facts.h"
+#include "protocols/dns/result.h"
+#include "protocols/http/gate.h"
 #include "protocols/http/result.h"
 #include "protocols/http/tunnel.h"
+#include "protocols/service/judged_lookup.h"
 #include "relay/connecting.h"
 #include "relay/handoff.h"
 #include "sys/blocking/connect.h"
@@ -34,7 +37,8 @@ int64_t SizeOf(const FtpAnswer& answer) {
 }  // namespace
 
 FtpExchange::FtpExchange(relay::Worker& worker, std::shared_ptr<const HttpService> service, RequestArrival arrival,
-                         const RequestHead& request, FtpTarget target, size_t end)
+                         const RequestHead& request, FtpTarget target, size_t end,
+                         std::unique_ptr<auth::Hearing> hearing)
     : worker_(worker),
       service_(std::move(service)),
       client_fd_(std::move(arrival.client)),
@@ -47,8 +51,11 @@ FtpExchange::FtpExchange(relay::Worker& worker, std::shared_ptr<const HttpServic
       url_path_(request.path),
       title_(absl::StrCat("ftp://", request.authority.ToString(21), request.path)),
       port_(request.authority.port),
-      target_(std::move(target)) {
+      target_(std::move(target)),
+      operation_(FactsOf(request, arrival.address).operation),
+      hearing_(std::move(hearing)) {
   NoteRequest(request, record_->record());
+  if (hearing_ != nullptr) record_->record().user = hearing_->claim().user;
   record_->record().bytes_from_client = static_cast<int64_t>(end);
   client_.address = std::move(arrival.address);
   client_.minor_version = request.minor_version;
@@ -81,17 +88,20 @@ void FtpExchange::Shed() {
 // --- Up to the login.
 
 bool FtpExchange::Resolve(std::vector<sys::SocketAddress>& addresses) {
-  dns::Query query;
-  query.name = host_;
-  query.family = service_->dns_family();
-  dns::Result result = service_->context().resolver->ResolveBlocking(
-      query, sys::Clock::System().Now() + service_->options().timeouts.dns);
+  access::RequestFacts facts = service::FactsOf(record_->record(), operation_, port_);
+  service::JudgedLookup judged = service::JudgeAndLookUp(service_->context(), hearing_.get(), facts);
+  record_->Note(judged.judgement, hearing_.get(), operation_, port_);
+  if (!judged.judgement.allowed()) {
+    Gate::Verdict denial = service_->gate().OfDenial(judged.judgement.result);
+    Say(std::move(denial.answer), denial.result, Phase::kHandshake, 0);
+    return false;
+  }
+  dns::Result& result = judged.result;
   if (!result.ok()) {
     Say(AnswerToNoAddress(result.outcome, host_), accounting::result::kNameNotResolved, Phase::kResolve,
         result.outcome == dns::Outcome::kTimeout ? ETIMEDOUT : 0);
     return false;
   }
-  for (sys::SocketAddress& address : result.addresses) address.set_port(port_);
   sys::SocketAddress target;
   Gate::Verdict verdict = service_->gate().OfAddresses(host_, result.addresses, client_fd_.get(), target);
   if (!verdict.ok()) {

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "protocols/access/operation.h"
 #include "protocols/accounting/result_code.h"
+#include "protocols/auth/hearing.h"
 #include "protocols/http/answer.h"
 #include "protocols/http/ftp_answer.h"
 #include "protocols/http/ftp_page.h"
@@ -40,9 +42,9 @@ class FtpExchange {
   // A folder's listing; what is longer is cut. 10,000 entries of 100 bytes.
   static constexpr size_t kMostListingBytes = 1024 * 1024;
 
-  // `end`: where the head ends in the arrival's bytes. Worker only.
+  // `end`: where the head ends in the arrival's bytes. `hearing`: null where everybody may. Worker only.
   FtpExchange(relay::Worker& worker, std::shared_ptr<const HttpService> service, RequestArrival arrival,
-              const RequestHead& request, FtpTarget target, size_t end);
+              const RequestHead& request, FtpTarget target, size_t end, std::unique_ptr<auth::Hearing> hearing);
 
   // Handshake thread only (may block).
   void Run();
@@ -83,6 +85,8 @@ class FtpExchange {
   const std::string host_, url_path_, title_;
   const uint16_t port_;
   const FtpTarget target_;
+  const access::Operation operation_;
+  const std::unique_ptr<auth::Hearing> hearing_;
   sys::MonotonicNanos deadline_ = 0;
   std::unique_ptr<upstream::FtpControl> control_;
   sys::UniqueFd data_;

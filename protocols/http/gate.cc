@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "protocols/access/operation.h"
+#include "protocols/http/credentials.h"
 #include "protocols/http/forwarding.h"
 #include "protocols/http/result.h"
 #include "protocols/service/self_loops.h"
@@ -13,15 +13,37 @@
 namespace sluice::http {
 namespace {
 
-bool HasBasicCredentials(const RequestHead& request) {
-  for (const Field& field : request.fields) {
-    if (field.name.size() != 19 || !IsNamed(field, "proxy-authorization")) continue;
-    if (!absl::StartsWithIgnoreCase(field.value, "basic ")) return false;
-    std::string decoded;
-    const absl::string_view encoded = absl::StripLeadingAsciiWhitespace(field.value.substr(6));
-    return absl::Base64Unescape(encoded, &decoded) && decoded.find(':') != std::string::npos;
+access::Operation OperationOf(const RequestHead& request) {
+  if (request.form == TargetForm::kAbsolute && request.scheme == Scheme::kFtp) {
+    if (request.method == Method::kPut) return access::Operation::kFtpPut;
+    const bool folder =
+        request.path.empty() || absl::EndsWith(request.path, "/") || absl::EndsWithIgnoreCase(request.path, ";type=d");
+    return folder ? access::Operation::kFtpList : access::Operation::kFtpGet;
   }
-  return false;
+  switch (request.method) {
+    case Method::kGet:
+      return access::Operation::kHttpGet;
+    case Method::kHead:
+      return access::Operation::kHttpHead;
+    case Method::kPost:
+      return access::Operation::kHttpPost;
+    case Method::kPut:
+      return access::Operation::kHttpPut;
+    case Method::kConnect:
+      return access::Operation::kHttpConnect;
+    case Method::kDelete:
+    case Method::kOptions:
+    case Method::kTrace:
+    case Method::kPatch:
+    case Method::kOther:
+      break;
+  }
+  return access::Operation::kHttpOther;
+}
+
+bool InsistsOnCredentials(const service::ServiceOptions& options) {
+  return options.credentials == service::ClientCredentials::kRequired ||
+         options.credentials == service::ClientCredentials::kVerified;
 }
 
 Gate::Verdict Refusal(int status, const char* error, std::string text, accounting::ResultCode result) {
@@ -30,6 +52,12 @@ Gate::Verdict Refusal(int status, const char* error, std::string text, accountin
   verdict.answer.error = error;
   verdict.answer.text = std::move(text);
   verdict.result = result;
+  return verdict;
+}
+
+Gate::Verdict AskForCredentials(accounting::ResultCode code) {
+  Gate::Verdict verdict = Refusal(407, "http_request_denied", "This proxy asks for a name and a password.", code);
+  verdict.answer.more_fields = "Proxy-Authenticate: Basic realm=\"proxy\", charset=\"UTF-8\"\r\n";
   return verdict;
 }
 
@@ -48,11 +76,10 @@ Gate::Verdict EndsHere(const RequestHead& request) {
 }  // namespace
 
 Gate::Verdict Gate::OfRequest(const RequestHead& request) const {
-  if (context_->options->credentials == service::ClientCredentials::kRequired && !HasBasicCredentials(request)) {
-    Verdict verdict = Refusal(407, "http_request_denied", "This proxy asks for a name and a password.",
-                              accounting::result::kUserRequired);
-    verdict.answer.more_fields = "Proxy-Authenticate: Basic realm=\"proxy\", charset=\"UTF-8\"\r\n";
-    return verdict;
+  BasicCredentials credentials;
+  if (InsistsOnCredentials(*context_->options) &&
+      !ParseBasicCredentials(AuthorizationOf(request.fields), credentials)) {
+    return AskForCredentials(accounting::result::kUserRequired);
   }
   if (HasPassedHere(request, own_name_)) {
     return Refusal(508, "proxy_loop_detected", "The request has passed this proxy before.", accounting::result::kLoop);
@@ -85,6 +112,30 @@ Gate::Verdict Gate::OfAddresses(absl::string_view host, const std::vector<sys::S
                    accounting::result::kLoop);
   }
   return {};
+}
+
+Gate::Verdict Gate::OfDenial(accounting::ResultCode code) const {
+  if (code.number >= accounting::result::kTrafficLimit.number) {
+    return Refusal(503, "connection_limit_reached", "A limit of this proxy is reached.", code);
+  }
+  const bool asks = context_->options->credentials != service::ClientCredentials::kNever;
+  if (code.number != accounting::result::kDenied.number && asks) return AskForCredentials(code);
+  return Refusal(403, "http_request_denied", "The rules of this proxy do not allow the request.", code);
+}
+
+access::RequestFacts FactsOf(const RequestHead& request, const sys::SocketAddress& client) {
+  access::RequestFacts facts;
+  facts.client = client;
+  facts.host = request.authority.host;
+  facts.port = request.authority.port;
+  facts.operation = OperationOf(request);
+  return facts;
+}
+
+auth::Claim ClaimOf(const RequestHead& request) {
+  BasicCredentials credentials;
+  if (!ParseBasicCredentials(AuthorizationOf(request.fields), credentials)) return {};
+  return {std::move(credentials.user), std::move(credentials.password)};
 }
 
 }  // namespace sluice::http

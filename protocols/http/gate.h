@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "protocols/access/request_facts.h"
 #include "protocols/accounting/result_code.h"
+#include "protocols/auth/identity.h"
 #include "protocols/http/answer.h"
 #include "protocols/http/request_head.h"
 #include "protocols/service/service_context.h"
@@ -18,6 +20,8 @@ namespace sluice::http {
 //
 // A request on a kept connection is served by the session that runs if the verdict is the same; whatever else comes of
 // it, the client leaves the session and its request begins anew.
+//
+// What `auth` and the rules say of the client is auth::Gate's; here it becomes an answer.
 //
 // Thread-safe; no call blocks.
 class Gate {
@@ -40,12 +44,23 @@ class Gate {
   Verdict OfAddresses(absl::string_view host, const std::vector<sys::SocketAddress>& addresses, int client,
                       sys::SocketAddress& target) const;
 
+  // The answer for a client that `auth` or the rules do not let in: 407 where credentials might help (and the service
+  // asks for any), 403 where the rules have said no, 503 beyond a limit.
+  Verdict OfDenial(accounting::ResultCode code) const;
+
  private:
   bool LeadsToUs(const sys::SocketAddress& address, int client) const;
 
   const service::ServiceContext* const context_;
   const std::string own_name_;
 };
+
+// What a request is to rules, and what its client says of itself (nothing where that is malformed). The views of the
+// facts are the request's.
+//
+// Pure. Thread-safe.
+access::RequestFacts FactsOf(const RequestHead& request, const sys::SocketAddress& client);
+auth::Claim ClaimOf(const RequestHead& request);
 
 }  // namespace sluice::http
 

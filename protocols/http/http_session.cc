@@ -6,10 +6,16 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "protocols/access/request_facts.h"
+#include "protocols/access/verdict.h"
+#include "protocols/http/credentials.h"
+#include "protocols/http/gate.h"
 #include "protocols/http/request_reader.h"
 #include "protocols/http/result.h"
 #include "protocols/http/route.h"
 #include "protocols/http/tunnel.h"
+#include "protocols/service/judged_lookup.h"
+#include "protocols/service/service_context.h"
 #include "sys/thread/clock.h"
 
 namespace sluice::http {
@@ -47,9 +53,47 @@ void HttpSession::RefuseWith(const Answer& answer, accounting::ResultCode result
   record_.error = error;
 }
 
+void HttpSession::Note(const auth::Judgement& judgement, const auth::Hearing* hearing, access::Operation operation,
+                       uint16_t port) {
+  gate_ = hearing == nullptr || hearing->shared_gate() == service_->context().gate ? nullptr : hearing->shared_gate();
+  rule_ = judgement.verdict.rule;
+  standing_ = {port, operation, judgement.identity.proof};
+  silent_ = !judgement.verdict.log();
+  if (hearing == nullptr) return;
+  record_.user = judgement.identity.user.empty() ? hearing->claim().user : judgement.identity.user;
+}
+
 bool HttpSession::Serves(const RequestHead& request) const {
   return request.method != Method::kConnect && request.scheme == Scheme::kHttp && LeadsTo(route_, request.authority) &&
-         service_->gate().OfRequest(request).ok();
+         service_->gate().OfRequest(request).ok() && IsJudgedAlike(request);
+}
+
+// The same client, which the same rule lets in: nothing has to be found out again.
+bool HttpSession::IsJudgedAlike(const RequestHead& request) const {
+  const service::ServiceContext& context = service_->context();
+  if (context.IsOpen()) return !is_reviewed_ && gate_ == nullptr;
+  const auth::Gate& gate = gate_ != nullptr ? *gate_ : *context.gate;
+  if (is_reviewed_ || !context.current_gate->Is(gate)) return false;
+  if (AuthorizationOf(request.fields) != authorization_) return false;
+  access::RequestFacts facts = FactsOf(request, record_.client);
+  facts.target = record_.Requested();
+  if (standing_.proof != auth::Proof::kNone) facts.user = record_.user.view();
+  const access::Verdict verdict = gate.Decide(std::move(facts), sys::Clock::System().WallNanos());
+  return verdict.allowed() && verdict.rule == rule_;
+}
+
+relay::Review HttpSession::OnReview() {
+  if (!refusal_.empty()) return relay::Review::kKept;
+  const service::ServiceContext& context = service_->context();
+  const auth::Gate& before = gate_ != nullptr ? *gate_ : *context.gate;
+  if (context.current_gate->Is(before)) return relay::Review::kKept;
+  is_reviewed_ = true;
+  std::shared_ptr<const auth::Gate> now = context.current_gate->Get();
+  access::RequestFacts facts = service::FactsOf(record_, standing_.operation, standing_.port);
+  facts.user = record_.user.view();
+  const relay::Review review = auth::ReviewSession(before, *now, standing_.proof, facts, record_.started_wall_nanos);
+  gate_ = std::move(now);
+  return review;
 }
 
 uint32_t HttpSession::Random() {
@@ -61,6 +105,7 @@ uint32_t HttpSession::Random() {
 
 void HttpSession::OnRequest(const RequestHead& request) {
   active_ = true;
+  standing_.operation = FactsOf(request, record_.client).operation;
   record_.result = {};
   record_.error = 0;
   record_.path_from_client = record_.path_from_upstream = relay::DataPath::kNone;
@@ -73,7 +118,7 @@ void HttpSession::OnRequest(const RequestHead& request) {
 void HttpSession::Submit(accounting::ResultCode result, int error) {
   active_ = false;
   const std::shared_ptr<accounting::LogChannel>& log = service_->context().log;
-  if (log == nullptr) return;
+  if (log == nullptr || silent_) return;
   accounting::TrafficRecord record = record_.Clone();
   record.result = result;
   record.error = error;
@@ -151,7 +196,7 @@ std::string HttpSession::AnswerNotConnected(const relay::EndReason& reason) {
 }
 
 void HttpSession::OnProgress(const relay::SessionReport&) {
-  if (!active_ || service_->context().log == nullptr) return;
+  if (!active_ || silent_ || service_->context().log == nullptr) return;
   accounting::TrafficRecord interim = record_.Clone();
   interim.interim = true;
   interim.duration_nanos = sys::Clock::System().WallNanos() - interim.started_wall_nanos;

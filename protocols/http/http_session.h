@@ -5,7 +5,14 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/string_view.h"
+#include "protocols/access/operation.h"
+#include "protocols/access/rule.h"
 #include "protocols/accounting/traffic_record.h"
+#include "protocols/auth/gate.h"
+#include "protocols/auth/hearing.h"
+#include "protocols/auth/judgement.h"
+#include "protocols/auth/review.h"
 #include "protocols/http/exchange.h"
 #include "protocols/http/http_service.h"
 #include "protocols/http/keepalive_framer.h"
@@ -27,6 +34,10 @@ class HttpSession final : public Exchange, public KeepaliveFramer {
   void UseUpstream(const sys::SocketAddress& upstream);
 
   accounting::TrafficRecord& record() override { return record_; }
+  void Note(const auth::Judgement& judgement, const auth::Hearing* hearing, access::Operation operation,
+            uint16_t port) override;
+  // What the client says of itself, as it came: a later request with the same is the same client's.
+  void NoteAuthorization(absl::string_view value) { authorization_ = std::string(value); }
   void RefuseWith(const Answer& answer, accounting::ResultCode result, accounting::Phase phase, int error) override;
 
   // relay::SessionObserver.
@@ -37,6 +48,7 @@ class HttpSession final : public Exchange, public KeepaliveFramer {
   relay::Framer* framer() override { return this; }
   void OnProgress(const relay::SessionReport& so_far) override;
   void OnEnd(const relay::SessionReport& report) override;
+  relay::Review OnReview() override;
 
   // relay::Framer.
   Next OnRaw(int direction, int64_t bytes) override;
@@ -49,6 +61,7 @@ class HttpSession final : public Exchange, public KeepaliveFramer {
 
  private:
   bool Serves(const RequestHead& request) const override;
+  bool IsJudgedAlike(const RequestHead& request) const;
   const sys::SocketAddress& ClientAddress() const override { return record_.client; }
   uint32_t Random() override;
   void OnRequest(const RequestHead& request) override;
@@ -61,7 +74,15 @@ class HttpSession final : public Exchange, public KeepaliveFramer {
   std::string refusal_;               // RefuseWith: the answer; its result lies in the record
   int64_t reported_from_client_ = 0;  // what interim records (`logdump`) have said
   int64_t reported_from_upstream_ = 0;
-  bool active_ = false;  // an exchange runs; its record is still to be given
+  // Who has let the client in (null: the context's gate), and by which rule: later requests are served here only if
+  // that would be the same.
+  std::shared_ptr<const auth::Gate> gate_;
+  const access::Rule* rule_ = nullptr;
+  std::string authorization_;
+  auth::Standing standing_;
+  bool silent_ = false;       // `nolog`
+  bool is_reviewed_ = false;  // a reload has come since: the next request is judged anew
+  bool active_ = false;       // an exchange runs; its record is still to be given
 };
 
 }  // namespace sluice::http

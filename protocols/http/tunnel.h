@@ -22,6 +22,10 @@ class Tunnel final : public Exchange {
       : base_(std::move(context), client) {}
 
   accounting::TrafficRecord& record() override { return base_.record(); }
+  void Note(const auth::Judgement& judgement, const auth::Hearing* hearing, access::Operation operation,
+            uint16_t port) override {
+    base_.Note(judgement, hearing, operation, port);
+  }
   void RefuseWith(const Answer& answer, accounting::ResultCode result, accounting::Phase phase, int error) override;
   // After RefuseWith: the client has been given all of the answer and needs no session, or all but these bytes.
   void WasTold() { base_.Refuse(refusal_->result, refusal_->phase, refusal_->error); }
@@ -39,6 +43,7 @@ class Tunnel final : public Exchange {
   std::string AnswerNotConnected(const relay::EndReason& reason) override;
   void OnProgress(const relay::SessionReport& so_far) override { base_.OnProgress(so_far); }
   void OnEnd(const relay::SessionReport& report) override;
+  relay::Review OnReview() override { return refusal_ != nullptr ? relay::Review::kKept : base_.OnReview(); }
 
  private:
   struct Refusal {

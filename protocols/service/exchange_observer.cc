@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "protocols/service/judged_lookup.h"
+
 namespace sluice::service {
 
 namespace {
@@ -36,7 +38,49 @@ ExchangeObserver::ExchangeObserver(std::shared_ptr<const ServiceContext> context
 }
 
 void ExchangeObserver::Submit(accounting::TrafficRecord record) const {
-  if (context_->log != nullptr) context_->log->Submit(std::move(record));
+  if (context_->log != nullptr && !silent_) context_->log->Submit(std::move(record));
+}
+
+void ExchangeObserver::Note(const auth::Judgement& judgement, const auth::Hearing* hearing, access::Operation operation,
+                            uint16_t port) {
+  if (hearing != nullptr && hearing->shared_gate() != context_->gate) gate_ = hearing->shared_gate();
+  standing_ = {port, operation, judgement.identity.proof};
+  silent_ = !judgement.verdict.log();
+  if (!judgement.identity.user.empty()) record_.user = judgement.identity.user;
+}
+
+bool ExchangeObserver::MayReach(const sys::SocketAddress& to, absl::string_view name) const {
+  const auth::Gate& before = JudgedBy();
+  const std::shared_ptr<const auth::Gate> now = context_->GateNow();
+  if (now->open()) return true;
+  access::RequestFacts facts;
+  facts.user = record_.user.view();
+  facts.client = record_.client;
+  facts.host = name;
+  facts.target = to;
+  facts.port = to.port();
+  facts.operation = standing_.operation;
+  return auth::JudgeKnown(before, *now, standing_.proof, facts, auth::Stage::kFinal, record_.started_wall_nanos)
+      .allowed();
+}
+
+relay::Review ExchangeObserver::OnReview() { return Review(FactsOf(record_, standing_.operation, standing_.port)); }
+
+relay::Review ExchangeObserver::ReviewClient() {
+  access::RequestFacts facts;
+  facts.client = record_.client;
+  facts.operation = standing_.operation;
+  return Review(std::move(facts));
+}
+
+relay::Review ExchangeObserver::Review(access::RequestFacts facts) {
+  const auth::Gate& before = JudgedBy();
+  if (context_->current_gate->Is(before)) return relay::Review::kKept;
+  std::shared_ptr<const auth::Gate> now = context_->current_gate->Get();
+  facts.user = record_.user.view();
+  const relay::Review review = auth::ReviewSession(before, *now, standing_.proof, facts, record_.started_wall_nanos);
+  gate_ = std::move(now);
+  return review;
 }
 
 void ExchangeObserver::Refuse(accounting::ResultCode result, accounting::Phase phase, int error) {

@@ -4,7 +4,14 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/strings/string_view.h"
+#include "protocols/access/operation.h"
+#include "protocols/access/request_facts.h"
 #include "protocols/accounting/traffic_record.h"
+#include "protocols/auth/gate.h"
+#include "protocols/auth/hearing.h"
+#include "protocols/auth/judgement.h"
+#include "protocols/auth/review.h"
 #include "protocols/service/service_context.h"
 #include "relay/session_observer.h"
 
@@ -15,13 +22,21 @@ namespace sluice::service {
 //
 // Made when the client is admitted; moved into the Handoff. An exchange that never gets that far ends with Refuse().
 //
-// Held by each idle connection: 208 bytes. Worker only, but before the hand-off the handshake thread's.
+// Held by each idle connection: 240 bytes. Worker only, but before the hand-off the handshake thread's.
 class ExchangeObserver final : public relay::SessionObserver {
  public:
   ExchangeObserver(std::shared_ptr<const ServiceContext> context, const sys::SocketAddress& client);
 
   accounting::TrafficRecord& record() { return record_; }
   const ServiceContext& context() const { return *context_; }
+
+  // What the gate has said of the request: the name that counts, whether there are records (`nolog`), and what a reload
+  // goes by. `hearing` may be null: the service is open. `port`: the target's.
+  void Note(const auth::Judgement& judgement, const auth::Hearing* hearing, access::Operation operation, uint16_t port);
+  // Whether the client may reach another target, too: a datagram's. Without asking anybody, by what counts now.
+  bool MayReach(const sys::SocketAddress& to, absl::string_view name) const;
+  // OnReview() for a client whose targets are judged one by one.
+  relay::Review ReviewClient();
 
   // Ends the exchange before there was a session. `error` is an errno or 0. The client is closed by whoever owns it.
   void Refuse(accounting::ResultCode result, accounting::Phase phase, int error);
@@ -33,8 +48,11 @@ class ExchangeObserver final : public relay::SessionObserver {
   void OnConnectFailed(const sys::SocketAddress& upstream, int error) override;
   void OnProgress(const relay::SessionReport& so_far) override;
   void OnEnd(const relay::SessionReport& report) override;
+  relay::Review OnReview() override;
 
  private:
+  const auth::Gate& JudgedBy() const { return gate_ != nullptr ? *gate_ : *context_->gate; }
+  relay::Review Review(access::RequestFacts facts);
   void Submit(accounting::TrafficRecord record) const;
 
   // What the last `logdump` record said.
@@ -46,7 +64,10 @@ class ExchangeObserver final : public relay::SessionObserver {
 
   const std::shared_ptr<const ServiceContext> context_;
   accounting::TrafficRecord record_;
-  std::unique_ptr<Reported> reported_;  // none before the first
+  std::unique_ptr<Reported> reported_;      // none before the first
+  std::shared_ptr<const auth::Gate> gate_;  // that has let it in; null: the context's
+  auth::Standing standing_;
+  bool silent_ = false;
 };
 
 }  // namespace sluice::service

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "protocols/auth/gate.h"
 #include "protocols/service/snapshot.h"
 #include "relay/acceptor.h"
 #include "relay/connection_budget.h"
@@ -36,6 +37,7 @@ struct Listener {
   bool transparent = false;    // as are these: TPROXY gives connections to such sockets only
   relay::AcceptorSet::Id id = 0;
   std::shared_ptr<relay::ConnectionBudget> budget;
+  std::shared_ptr<auth::CurrentGate> gate;  // likewise kept
 
   // Open and not yet given to the workers; empty afterwards. With them goes the path of a unix socket.
   std::vector<sys::UniqueFd> sockets;

@@ -1,18 +1,27 @@
 #include "protocols/service/server.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "protocols/accounting/log_format.h"
 #include "protocols/accounting/log_target.h"
+#include "protocols/auth/auth_cache.h"
+#include "protocols/auth/auth_options.h"
+#include "protocols/dns/server_plan.h"
 #include "protocols/service/proxied_clients.h"
 #include "protocols/service/self_loops.h"
 #include "protocols/service/tls_clients.h"
+#include "sys/thread/clock.h"
+#include "sys/thread/mutex.h"
 
 namespace sluice::service {
 namespace {
+
+// How long a reload waits for the workers' word. They go on without it.
+constexpr int64_t kReviewNanos = 5 * sys::kNanosPerSecond;
 
 absl::Status At(const ServiceOptions& options, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(options.location.file, ":", options.location.line,
@@ -75,9 +84,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(ServerOptions options) {
 
 Server::~Server() { Stop(); }
 
-absl::StatusOr<std::shared_ptr<dns::Resolver>> Server::MakeResolver(const Snapshot& snapshot) const {
+absl::StatusOr<std::shared_ptr<dns::Resolver>> Server::MakeResolver(const Snapshot& snapshot,
+                                                                    bool for_client_names) const {
   dns::ResolverOptions options;
-  for (const DnsOptions::Server& server : snapshot.dns.servers) {
+  const bool own_servers = for_client_names && !snapshot.dns.auth_servers.empty();
+  for (const DnsOptions::Server& server : own_servers ? snapshot.dns.auth_servers : snapshot.dns.servers) {
     options.name_servers.push_back({.address = server.address, .tcp = server.tcp});
   }
   options.timeout_nanos = snapshot.dns.timeout_nanos;
@@ -87,10 +98,42 @@ absl::StatusOr<std::shared_ptr<dns::Resolver>> Server::MakeResolver(const Snapsh
     options.static_records.push_back(
         {record.name, record.address.value_or(sys::SocketAddress::Any(sys::AddressFamily::kIpv4, 0))});
   }
-  options.fake_resolve = snapshot.dns.fake_resolve;
+  options.fake_resolve = snapshot.dns.fake_resolve && !for_client_names;
   absl::StatusOr<std::unique_ptr<dns::Resolver>> resolver = dns::Resolver::Create(std::move(options));
   if (!resolver.ok()) return resolver.status();
   return std::shared_ptr<dns::Resolver>(*std::move(resolver));
+}
+
+std::vector<std::shared_ptr<const auth::Gate>> Server::MakeGates(const Snapshot& snapshot,
+                                                                 const std::shared_ptr<dns::Resolver>& resolver) {
+  std::vector<std::shared_ptr<const auth::Gate>> gates;
+  bool reads_own_addresses = false;
+  for (const auto& service : snapshot.services) {
+    auth::GateOptions options;
+    options.rules = service->rules;
+    options.auth = service->auth;
+    options.users = snapshot.users;
+    options.resolver = resolver;
+    options.dns_nanos = service->timeouts.dns * static_cast<int64_t>(dns::kMaxNameServers);
+    options.own_addresses = own_addresses_;
+    options.listener = service->listen;
+    options.force = service->force_reauthorise;
+    reads_own_addresses |= service->rules != nullptr && service->rules->reads().target_local;
+    if (service->auth.caches()) {
+      // One for all services that ask the same way, so that whoever is known to one is known to the others.
+      for (size_t i = 0; i < gates.size() && options.cache == nullptr; ++i) {
+        const auth::AuthOptions& other = snapshot.services[i]->auth;
+        if (other.chain == service->auth.chain && other.cache == service->auth.cache) {
+          options.cache = gates[i]->options().cache;
+        }
+      }
+      if (options.cache == nullptr) options.cache = std::make_shared<auth::AuthCache>(service->auth.cache);
+    }
+    gates.push_back(std::make_shared<const auth::Gate>(std::move(options)));
+  }
+  watches_own_addresses_ = reads_own_addresses;
+  if (watches_own_addresses_) own_addresses_->Refresh();
+  return gates;
 }
 
 absl::StatusOr<std::vector<std::shared_ptr<accounting::LogChannel>>> Server::OpenLogs(const Snapshot& snapshot) {
@@ -115,8 +158,14 @@ absl::StatusOr<std::vector<std::shared_ptr<accounting::LogChannel>>> Server::Ope
 absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::string>* listening) {
   next->generation = snapshot_ == nullptr ? 1 : snapshot_->generation + 1;
   const std::shared_ptr<const Snapshot> snapshot = std::move(next);
-  absl::StatusOr<std::shared_ptr<dns::Resolver>> resolver = MakeResolver(*snapshot);
+  absl::StatusOr<std::shared_ptr<dns::Resolver>> resolver = MakeResolver(*snapshot, /*for_client_names=*/false);
   if (!resolver.ok()) return resolver.status();
+  std::shared_ptr<dns::Resolver> client_names = *resolver;
+  if (!snapshot->dns.auth_servers.empty() || snapshot->dns.fake_resolve) {
+    absl::StatusOr<std::shared_ptr<dns::Resolver>> other = MakeResolver(*snapshot, /*for_client_names=*/true);
+    if (!other.ok()) return other.status();
+    client_names = *std::move(other);
+  }
   auto logs = OpenLogs(*snapshot);
   if (!logs.ok()) return logs.status();
   if (absl::Status status = metering_.Prepare(*snapshot); !status.ok()) return status;
@@ -131,6 +180,7 @@ absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::stri
   for (const ListenerPlan::Entry& entry : plan->entries) bound.push_back(entry.listener->bound);
   const std::vector<bool> loops = FindSelfLoops(*snapshot, bound);
   const auto own_proxies = OwnProxies(*snapshot, bound);
+  const auto gates = MakeGates(*snapshot, client_names);
   std::vector<ServiceHandler> handlers;
   for (size_t i = 0; i < plan->entries.size(); ++i) {
     const ServiceOptions& options = *snapshot->services[i];
@@ -159,6 +209,13 @@ absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::stri
     context->cancellation = &cancellation_;
     context->limits = limits;
     context->own_proxies = own_proxies;
+    if (listener.gate == nullptr) {
+      listener.gate = std::make_shared<auth::CurrentGate>(gates[i]);
+    } else {
+      listener.gate->Set(gates[i]);
+    }
+    context->gate = gates[i];
+    context->current_gate = listener.gate;
     context->leads_to_itself = loops[i];
     if (loops[i]) {
       options_.say(absl::StrCat(DescribeService(options, listener.bound),
@@ -180,6 +237,36 @@ absl::Status Server::Apply(std::unique_ptr<Snapshot> next, std::vector<std::stri
                                 [](const auto& budget) { return budget.use_count() == 1 && budget->used() == 0; }),
                  budgets_.end());
   return absl::OkStatus();
+}
+
+relay::ReviewTally Server::ReviewSessions() {
+  struct Shared {
+    sys::Mutex mutex;
+    sys::CondVar done;
+    relay::ReviewTally tally ABSL_GUARDED_BY(mutex);
+    int left ABSL_GUARDED_BY(mutex) = 0;
+  };
+  const auto shared = std::make_shared<Shared>();
+  sys::MutexLock lock(shared->mutex);
+  shared->left = workers_->size();
+  for (int i = 0; i < workers_->size(); ++i) {
+    workers_->at(i).Run([shared](relay::Worker& worker) {
+      worker.Review([shared](const relay::ReviewTally& tally) {
+        sys::MutexLock lock(shared->mutex);
+        shared->tally.kept += tally.kept;
+        shared->tally.changed += tally.changed;
+        shared->tally.revoked += tally.revoked;
+        if (--shared->left == 0) shared->done.NotifyAll();
+      });
+    });
+  }
+  const sys::MonotonicNanos give_up = sys::Clock::System().Now() + kReviewNanos;
+  while (shared->left > 0) {
+    const int64_t left = give_up - sys::Clock::System().Now();
+    if (left <= 0) break;
+    shared->done.WaitFor(shared->mutex, std::chrono::nanoseconds(left));
+  }
+  return shared->tally;
 }
 
 absl::Status Server::Start() { return workers_->Start(); }
@@ -204,6 +291,7 @@ void Server::Watch() {
       now.datagrams_no_resource += datagrams->dropped_no_resource.value();
     }
   }
+  if (watches_own_addresses_) own_addresses_->Refresh();
   now.shed = handshakes_->stats().shed;
   SayIfGrown(now.descriptor_pauses, seen_.descriptor_pauses,
              "descriptors run short, accepting pauses: raise the open files limit or lower maxconn");

@@ -9,7 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "protocols/access/own_address_book.h"
 #include "protocols/accounting/log_thread.h"
+#include "protocols/auth/gate.h"
 #include "protocols/dns/resolver.h"
 #include "protocols/service/handshake_pool.h"
 #include "protocols/service/listeners.h"
@@ -18,6 +20,7 @@
 #include "protocols/service/snapshot.h"
 #include "protocols/upstream/parent_health.h"
 #include "relay/acceptor.h"
+#include "relay/session_observer.h"
 #include "relay/worker_pool.h"
 #include "sys/blocking/wait.h"
 #include "sys/loop/loop_probe.h"
@@ -55,6 +58,10 @@ class Server {
   // service.
   absl::Status Apply(std::unique_ptr<Snapshot> snapshot, std::vector<std::string>* listening);
 
+  // After a reload: every session is judged by the new configuration, and those that it does not allow are ended, but
+  // where `noforce` says otherwise. Waits until the workers have done so.
+  relay::ReviewTally ReviewSessions();
+
   // Starts the workers: clients are served from here on. An error when the system gives no threads.
   absl::Status Start();
 
@@ -79,7 +86,9 @@ class Server {
   explicit Server(ServerOptions options)
       : options_(std::move(options)), parent_health_(options_.say), metering_(options_.say) {}
 
-  absl::StatusOr<std::shared_ptr<dns::Resolver>> MakeResolver(const Snapshot& snapshot) const;
+  absl::StatusOr<std::shared_ptr<dns::Resolver>> MakeResolver(const Snapshot& snapshot, bool for_client_names) const;
+  std::vector<std::shared_ptr<const auth::Gate>> MakeGates(const Snapshot& snapshot,
+                                                           const std::shared_ptr<dns::Resolver>& resolver);
   absl::StatusOr<std::vector<std::shared_ptr<accounting::LogChannel>>> OpenLogs(const Snapshot& snapshot);
   void SayIfGrown(int64_t now, int64_t& seen, const std::string& what);
 
@@ -92,6 +101,9 @@ class Server {
   std::unique_ptr<HandshakePool> handshakes_;
   std::unique_ptr<accounting::LogThread> log_;
   std::shared_ptr<dns::Resolver> resolver_;
+  // What `local` means to rules; looked at once a second while there are such.
+  const std::shared_ptr<access::OwnAddressBook> own_addresses_ = std::make_shared<access::OwnAddressBook>();
+  bool watches_own_addresses_ = false;
   std::unique_ptr<ListenerSet> listeners_;
   std::shared_ptr<const Snapshot> snapshot_;
   // Every budget that may still have connections, for connections().

@@ -7,6 +7,7 @@
 
 #include "protocols/access/limits/limit_set.h"
 #include "protocols/accounting/log_thread.h"
+#include "protocols/auth/gate.h"
 #include "protocols/dns/resolver.h"
 #include "protocols/service/handshake_pool.h"
 #include "protocols/service/snapshot.h"
@@ -46,6 +47,12 @@ struct ServiceContext {
   // Where those of our services listen whose clients say where to: a client that is led to one of these (ReachesAny in
   // self_loops.h) would come back to us.
   std::shared_ptr<const std::vector<sys::SocketAddress>> own_proxies;
+  // Who may use it, for what: as of this configuration, and what counts now.
+  std::shared_ptr<const auth::Gate> gate = auth::Gate::OpenToAll();
+  std::shared_ptr<const auth::CurrentGate> current_gate = std::make_shared<const auth::CurrentGate>(gate);
+  std::shared_ptr<const auth::Gate> GateNow() const { return current_gate->Is(*gate) ? gate : current_gate->Get(); }
+  // Everybody may, and nobody has to be asked: what most services are.
+  bool IsOpen() const { return gate->open() && current_gate->Is(*gate); }
   // The target leads back here, directly or over other services of ours (SelfLoops): clients are refused.
   bool leads_to_itself = false;
 };

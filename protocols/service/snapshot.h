@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "protocols/access/limits/limit_rule.h"
+#include "protocols/access/rule_set.h"
 #include "protocols/access/source_location.h"
 #include "protocols/accounting/counters/counter_keeper.h"
+#include "protocols/auth/auth_options.h"
+#include "protocols/auth/user_table.h"
 #include "relay/relay_options.h"
 #include "sys/net/address_range.h"
 #include "sys/net/socket_address.h"
@@ -63,7 +66,12 @@ struct RelayTarget {
 };
 
 // `-u`: whether clients are asked for a name and a password.
-enum class ClientCredentials : uint8_t { kNever, kOffered, kRequired };
+enum class ClientCredentials : uint8_t {
+  kNever,
+  kOffered,
+  kRequired,
+  kVerified,  // SOCKS: checked while they are negotiated, not with the request
+};
 
 // `-H`: clients come over balancers that begin each connection with a PROXY header.
 struct ProxyProtocol {
@@ -84,9 +92,10 @@ struct SocksOptions {
   // them (UDP ASSOCIATE). No port.
   std::optional<sys::SocketAddress> told_external;
   std::optional<sys::SocketAddress> told_internal;
-  // `-U1`, `-U3`: a record for each destination of a UDP association when it is met. The other half of `-U`, asking the
-  // rules for each, concerns rules that limit destinations.
+  // `-U1`, `-U3`: a record for each destination of a UDP association when it is met. `-U2`, `-U3`: the rules judge each
+  // of them, and not only the first.
   bool log_each_destination = true;
+  bool judge_each_destination = true;
   PortRange udp_ports;  // where UDP ASSOCIATE opens its ports
 };
 
@@ -164,6 +173,9 @@ struct ServiceOptions {
   TlsContexts tls;
 
   ParentOptions parents;
+  // Who may use it, for what. Null: everybody, for everything.
+  std::shared_ptr<const access::RuleSet> rules;
+  auth::AuthOptions auth;
 
   LogOptions log;
   bool force_reauthorise = true;  // force / noforce
@@ -190,7 +202,8 @@ struct DnsOptions {
     std::string name;
     std::optional<sys::SocketAddress> address;  // nothing: the name never resolves (0.0.0.0)
   };
-  std::vector<Server> servers;  // empty: /etc/resolv.conf
+  std::vector<Server> servers;       // empty: /etc/resolv.conf
+  std::vector<Server> auth_servers;  // `authnserver`: for `auth dnsname`; empty: `servers`
   int cache_ipv4_entries = 0;
   int cache_ipv6_entries = 0;
   std::vector<Record> records;
@@ -215,6 +228,7 @@ struct ProcessOptions {
 // reload replaces the pointer.
 struct Snapshot {
   std::vector<std::unique_ptr<const ServiceOptions>> services;
+  std::shared_ptr<const auth::UserTable> users;  // `users`, for all services; null: none
   DnsOptions dns;
   // Limits concern all services, wherever they stand.
   std::vector<access::LimitRule> limits;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "protocols/accounting/result_code.h"
+#include "protocols/auth/hearing.h"
 #include "protocols/socks/exchange.h"
 #include "protocols/socks/reply.h"
 #include "protocols/socks/wire.h"
@@ -23,6 +24,7 @@ struct Arrival {
   Request request;
   std::string payload;                                    // came behind the request
   std::unique_ptr<relay::Transform> transform = nullptr;  // of a client that speaks TLS to us
+  std::unique_ptr<auth::Hearing> hearing = nullptr;       // null: everybody may
 };
 
 // The session of this client, with its payload, whose upstream or plan is still to be filled in.

@@ -5,10 +5,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "protocols/access/operation.h"
+#include "protocols/access/request_facts.h"
 #include "protocols/accounting/result_code.h"
+#include "protocols/auth/hearing.h"
+#include "protocols/auth/identity.h"
+#include "protocols/auth/judgement.h"
+#include "protocols/service/handshake_pool.h"
 #include "protocols/service/service_context.h"
 #include "protocols/service/snapshot.h"
 #include "protocols/socks/udp_exchange.h"
@@ -17,6 +24,7 @@
 #include "sys/base/errno_or.h"
 #include "sys/base/unique_fd.h"
 #include "sys/net/socket_address.h"
+#include "sys/thread/clock.h"
 
 namespace sluice::socks {
 namespace {
@@ -73,7 +81,8 @@ relay::AssociationHandoff HandoffTo(relay::Worker& worker, Arrival arrival) {
   if (client.is_ip()) handoff.client = client;
   handoff.outgoing = &context.outgoing;
   handoff.idle_nanos = context.options->timeouts.connection_long;
-  handoff.admit_each = context.options->socks.log_each_destination && context.log != nullptr;
+  const service::SocksOptions& socks = context.options->socks;
+  handoff.admit_each = socks.judge_each_destination || (socks.log_each_destination && context.log != nullptr);
   handoff.admission = std::move(arrival.admission);
   handoff.observer = std::make_unique<UdpExchange>(std::move(arrival.exchange), &worker);
   return handoff;
@@ -93,9 +102,7 @@ void AssociateShared(relay::Worker& worker, Arrival arrival) {
   worker.associations().Adopt(std::move(handoff));
 }
 
-}  // namespace
-
-void Associate(relay::Worker& worker, Arrival arrival) {
+void Open(relay::Worker& worker, Arrival arrival) {
   const service::PortRange& range = arrival.exchange->context().options->socks.udp_ports;
   if (range.shared) {
     relay::Worker& owner = worker.first();
@@ -111,6 +118,61 @@ void Associate(relay::Worker& worker, Arrival arrival) {
   relay::AssociationHandoff handoff = HandoffTo(worker, std::move(arrival));
   handoff.client_socket = *std::move(socket);
   worker.associations().Adopt(std::move(handoff));
+}
+
+// Who the client is and whether it may send anywhere; nothing where a thread is needed (`blocking`: never).
+std::optional<auth::Judgement> Judge(auth::Hearing& hearing, const Arrival& arrival, bool blocking) {
+  access::RequestFacts facts;
+  facts.client = arrival.exchange->record().client;
+  facts.operation = access::Operation::kUdpAssociate;
+  std::optional<auth::Judgement> judgement;
+  std::optional<auth::Identity> identity;
+  if (blocking) {
+    judgement = hearing.JudgeBlocking(facts, auth::Stage::kBeforeResolution);
+    identity = hearing.EstablishBlocking(facts);
+  } else {
+    judgement = hearing.TryJudge(facts, auth::Stage::kBeforeResolution);
+    if (judgement.has_value()) identity = hearing.TryEstablish(facts);
+  }
+  if (!identity.has_value()) return std::nullopt;
+  // Datagrams are judged by the best that is known of the client, whichever link it is that lets it in now.
+  judgement->identity = *std::move(identity);
+  return judgement;
+}
+
+void GoOn(relay::Worker& worker, Arrival arrival, const auth::Judgement& judgement) {
+  arrival.exchange->NoteJudgement(judgement, arrival.hearing.get(), access::Operation::kUdpAssociate, 0);
+  if (judgement.outcome != auth::Judgement::Outcome::kDenied) return Open(worker, std::move(arrival));
+  worker.role().AssertHeld();
+  worker.Adopt(Refusal(std::move(arrival), ReplyCode::kNotAllowed, judgement.result, accounting::Phase::kHandshake));
+}
+
+void JudgeOnThread(relay::Worker& worker, Arrival arrival) {
+  const service::ServiceContext& context = arrival.exchange->context();
+  // Shared by the two ends that the task can have. It keeps the context alive.
+  auto shared = std::make_shared<Arrival>(std::move(arrival));
+  service::HandshakePool::Task task;
+  task.client_address = shared->exchange->record().client.IpText();
+  task.deadline = sys::Clock::System().Now() + context.options->timeouts.connect;
+  task.run = [shared, &worker] {
+    auth::Judgement judgement = *Judge(*shared->hearing, *shared, /*blocking=*/true);
+    worker.Run(
+        [shared, judgement = std::move(judgement)](relay::Worker& here) { GoOn(here, std::move(*shared), judgement); });
+  };
+  task.shed = [shared, &worker] {
+    worker.Post(Refusal(std::move(*shared), ReplyCode::kGeneralFailure, accounting::result::kOverloaded,
+                        accounting::Phase::kHandshake));
+  };
+  context.handshakes->Submit(std::move(task));
+}
+
+}  // namespace
+
+void Associate(relay::Worker& worker, Arrival arrival) {
+  if (arrival.hearing == nullptr) return Open(worker, std::move(arrival));
+  const std::optional<auth::Judgement> judgement = Judge(*arrival.hearing, arrival, /*blocking=*/false);
+  if (!judgement.has_value()) return JudgeOnThread(worker, std::move(arrival));
+  GoOn(worker, std::move(arrival), *judgement);
 }
 
 }  // namespace sluice::socks

@@ -12,6 +12,9 @@ namespace sluice::socks {
 // the request says of the client's own address is not looked at, since few clients know it behind address translation:
 // the client's is the one that its connection has, with the port of its first datagram.
 //
+// Who may send nowhere is refused; else each destination is judged when it is met (UdpExchange). What can be found out
+// about the client is found out now, on a thread where that takes time, since no datagram can wait for it.
+//
 // Worker only.
 void Associate(relay::Worker& worker, Arrival arrival);
 

@@ -6,6 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/string_view.h"
+#include "protocols/auth/hearing.h"
+#include "protocols/auth/identity.h"
 #include "protocols/service/service_context.h"
 #include "protocols/socks/exchange.h"
 #include "protocols/socks/wire.h"
@@ -42,9 +45,17 @@ class Conversation final : public relay::AdmissionHandler, public std::enable_sh
   relay::ConnectionBudget& budget() override { return *context_->budget; }
 
  private:
-  enum class Heard : uint8_t { kNothing, kAll, kLost };
+  enum class Heard : uint8_t { kNothing, kAsking, kAll, kLost };
 
   Heard Listen(int client);
+  Heard Take(absl::string_view bytes, int client);
+  // Whether the credentials are right, here or on a thread.
+  void Verify(relay::Worker& worker, sys::UniqueFd client, sys::SocketAddress client_address,
+              relay::Admission admission);
+  void Confirmed(relay::Worker& worker, const auth::Identity& identity, sys::UniqueFd client,
+                 sys::SocketAddress client_address, relay::Admission admission);
+  void GoOn(relay::Worker& worker, Heard heard, sys::UniqueFd client, sys::SocketAddress client_address,
+            relay::Admission admission);
   bool Say(int client, const std::string& answer);
   void Lost(accounting::ResultCode result, int error);
 
@@ -54,6 +65,8 @@ class Conversation final : public relay::AdmissionHandler, public std::enable_sh
   Handshake handshake_;
   std::unique_ptr<Exchange> exchange_;
   std::string payload_;
+  std::string unread_;  // came behind credentials that are being verified
+  std::unique_ptr<auth::Hearing> hearing_;
 };
 
 }  // namespace sluice::socks

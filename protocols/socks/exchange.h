@@ -5,8 +5,11 @@
 #include <memory>
 #include <string>
 
+#include "protocols/access/operation.h"
 #include "protocols/accounting/result_code.h"
 #include "protocols/accounting/traffic_record.h"
+#include "protocols/auth/hearing.h"
+#include "protocols/auth/judgement.h"
 #include "protocols/service/exchange_observer.h"
 #include "protocols/service/service_context.h"
 #include "protocols/socks/reply.h"
@@ -33,6 +36,13 @@ class Exchange final : public relay::SessionObserver {
   // Fills in what the record has of a request: as far as the handshake has come.
   void Note(const Request& request);
 
+  void NoteJudgement(const auth::Judgement& judgement, const auth::Hearing* hearing, access::Operation operation,
+                     uint16_t port) {
+    base_.Note(judgement, hearing, operation, port);
+  }
+  const service::ExchangeObserver& base() const { return base_; }
+  service::ExchangeObserver& base() { return base_; }
+
   // Ends the exchange without a word to the client, which is closed by whoever owns it.
   void Refuse(accounting::ResultCode result, accounting::Phase phase, int error);
 
@@ -51,6 +61,7 @@ class Exchange final : public relay::SessionObserver {
   std::string AnswerNotConnected(const relay::EndReason& reason) override;
   void OnProgress(const relay::SessionReport& so_far) override { base_.OnProgress(so_far); }
   void OnEnd(const relay::SessionReport& report) override;
+  relay::Review OnReview() override { return refusal_ != nullptr ? relay::Review::kKept : base_.OnReview(); }
 
  private:
   struct Refusal {

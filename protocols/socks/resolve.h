@@ -20,9 +20,9 @@ dns::Query QueryFor(absl::string_view name, const service::ServiceOptions& optio
 // worker, or on the handshake thread that asked for them. A plain function: it may run after a reload.
 using Continuation = relay::Handoff (*)(std::vector<sys::SocketAddress> destinations, Arrival arrival);
 
-// Gives the destination's addresses to `next`, and its hand-off to the worker. A destination that needs no name server
-// (an address, a known name) is dealt with at once, any other on a thread of the handshake pool; a name without
-// addresses, or a pool without room in time, is refused.
+// Gives the destination's addresses, those that the client may connect to, to `next`, and its hand-off to the worker.
+// Where nobody has to be asked (an address or a known name, no password that takes time), that happens at once, else on
+// a thread of the handshake pool. Refused: whom the rules deny, a name without addresses, a pool without room in time.
 //
 // Worker only.
 void ResolveThen(relay::Worker& worker, Arrival arrival, Continuation next);

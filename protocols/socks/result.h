@@ -32,6 +32,8 @@ inline accounting::ResultCode ResultOfFault(Fault fault, bool required) {
       return required ? accounting::result::kUserRequired : result::kNoMethod;
     case Fault::kSubnegotiation:
       return result::kBadSubnegotiation;
+    case Fault::kCredentials:
+      return accounting::result::kUserRequired;
     case Fault::kCommand:
       return result::kUnknownCommand;
     case Fault::kAddressType:

@@ -54,9 +54,11 @@ relay::AssociationObserver::Opened UdpExchange::Open(absl::string_view datagram)
 size_t UdpExchange::Seal(const sys::SocketAddress& from, char* header) { return WriteUdpHeader(from, header); }
 
 bool UdpExchange::Admit(const sys::SocketAddress& to, absl::string_view name) {
+  const service::ServiceContext& context = exchange_->context();
+  const bool judged = !any_met_ || context.options->socks.judge_each_destination;
+  if (judged && !exchange_->base().MayReach(to, name)) return false;
   if (!any_met_) NoteDestination(to, name, exchange_->record());
   any_met_ = true;
-  const service::ServiceContext& context = exchange_->context();
   if (context.options->socks.log_each_destination && context.log != nullptr) {
     accounting::TrafficRecord met = exchange_->record().Clone();
     NoteDestination(to, name, met);

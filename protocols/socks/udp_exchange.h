@@ -17,7 +17,8 @@ namespace sluice::socks {
 
 // A UDP association of SOCKS 5 as the relay asks about it: the header of each datagram, names, and records. There is
 // one record for the association when it ends, named after its first destination, and (`-U1`, `-U3`) an interim one for
-// each new destination when it is met.
+// each new destination when it is met. The rules judge the first destination, and (`-U2`, `-U3`) each other one; what
+// they deny is dropped.
 //
 // Owned by the association. Worker only.
 class UdpExchange final : public relay::AssociationObserver {
@@ -31,6 +32,7 @@ class UdpExchange final : public relay::AssociationObserver {
   bool Admit(const sys::SocketAddress& to, absl::string_view name) override;
   std::optional<sys::SocketAddress> Resolve(absl::string_view name, uint16_t port,
                                             relay::DatagramTicket ticket) override;
+  relay::Review OnReview() override { return exchange_->base().ReviewClient(); }
   void OnEnd(const relay::AssociationReport& report) override;
 
  private:

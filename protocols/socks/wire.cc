@@ -46,6 +46,7 @@ ReplyCode ReplyForFault(Fault fault) {
     case Fault::kVersion:
     case Fault::kNoMethod:
     case Fault::kSubnegotiation:
+    case Fault::kCredentials:
     case Fault::kTooLong:
     case Fault::kNoDestination:
       break;
@@ -139,9 +140,9 @@ void Handshake::OnField() {
       return Expect(Step::kPassword, FirstByte());
     case Step::kPassword:
       request_.password = field_;
-      answer_ += kAuthVersion;
-      answer_ += '\0';
-      return Expect(Step::kRequestHead, 4);
+      state_ = State::kAsking;
+      if (policy_ != CredentialPolicy::kVerify) Confirm(true);
+      return;
     case Step::kRequestHead:
       return OnRequestHead();
     case Step::kNameLength:
@@ -169,6 +170,14 @@ void Handshake::OnField() {
   }
 }
 
+void Handshake::Confirm(bool right) {
+  answer_ += kAuthVersion;
+  answer_ += right ? '\0' : '\1';
+  if (!right) return Fail(Fault::kCredentials);
+  state_ = State::kReading;
+  Expect(Step::kRequestHead, 4);
+}
+
 void Handshake::OnMethods() {
   const bool none = field_.find(static_cast<char>(kMethodNone)) != std::string::npos;
   const bool password = field_.find(static_cast<char>(kMethodPassword)) != std::string::npos;
@@ -181,7 +190,7 @@ void Handshake::OnMethods() {
     answer_ += static_cast<char>(kMethodPassword);
     return Expect(Step::kAuthVersion, 1);
   }
-  if (none && policy_ != CredentialPolicy::kRequire) {
+  if (none && policy_ != CredentialPolicy::kRequire && policy_ != CredentialPolicy::kVerify) {
     answer_ += static_cast<char>(kMethodNone);
     return Expect(Step::kRequestHead, 4);
   }
@@ -242,8 +251,8 @@ void Handshake::Fail(Fault fault) {
     answer_ += '\x01';
     return;
   }
-  // Another protocol has no words that the client would understand.
-  if (fault == Fault::kVersion || fault == Fault::kNoMethod) return;
+  // Another protocol has no words that the client would understand; of its credentials it was told.
+  if (fault == Fault::kVersion || fault == Fault::kNoMethod || fault == Fault::kCredentials) return;
   answer_ += EncodeReply(request_.version, ReplyForFault(fault));
 }
 

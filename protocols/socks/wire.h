@@ -36,6 +36,7 @@ enum class CredentialPolicy : uint8_t {
   kNever,    // -u
   kOffer,    // chosen where the client offers it
   kRequire,  // -u2: clients that do not offer it are refused
+  kVerify,   // -u3: likewise, and what they give is judged before they may say what they want
 };
 
 enum class Fault : uint8_t {
@@ -43,6 +44,7 @@ enum class Fault : uint8_t {
   kVersion,         // neither 4 nor 5, or another one than before
   kNoMethod,        // no method in common; the answer is 05 FF
   kSubnegotiation,  // not RFC 1929's version
+  kCredentials,     // refused by Confirm(); the answer is 01 01
   kCommand,
   kAddressType,
   kName,          // empty, or with control characters
@@ -59,8 +61,8 @@ enum class Fault : uint8_t {
 //   switch (handshake.state()) ...           // kReading: more is needed
 //   payload = bytes.substr(taken);           // kComplete: what came behind the request is not the handshake's
 //
-// A user name and password are always said to be right: rules decide on the request, which is refused there (what
-// 3proxy does, and what lets one port serve clients with and without a name).
+// A user name and password are always said to be right, but under kVerify: rules decide on the request, which is
+// refused there (what 3proxy does, and what lets one port serve clients with and without a name).
 //
 // Sources: RFC 1928, RFC 1929, "SOCKS: a protocol for TCP proxy across firewalls" (4) and its extension 4A. Beyond
 // them: strings of SOCKS 4 end within 255 bytes; RSV is not looked at; IPv4-mapped IPv6 addresses are IPv4; the text of
@@ -73,6 +75,7 @@ class Handshake {
 
   enum class State : uint8_t {
     kReading,
+    kAsking,    // kVerify: user and password have come; Confirm() is awaited
     kComplete,  // request() is whole and has a destination; it waits for its reply
     kFailed,    // fault() says why; the last answer says so to the client, as far as the protocol has words for it
   };
@@ -80,8 +83,12 @@ class Handshake {
   // `nameless`: a CONNECT to 0.0.0.0 or :: may be whole, since the caller knows where to.
   explicit Handshake(CredentialPolicy policy, bool nameless = false) : policy_(policy), nameless_(nameless) {}
 
-  // Takes what belongs to the handshake from the front of `bytes` and returns how much that was: all, while kReading.
+  // Takes what belongs to the handshake from the front of `bytes` and returns how much that was: all, while kReading;
+  // the rest is for the next call where it is kAsking.
   size_t Feed(absl::string_view bytes);
+
+  // Whether the user and the password are right. REQUIRES: kAsking.
+  void Confirm(bool right);
 
   // What is to be sent to the client now; empty afterwards.
   std::string TakeAnswer() { return std::exchange(answer_, {}); }

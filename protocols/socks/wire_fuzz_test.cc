@@ -38,6 +38,7 @@ Outcome Run(absl::string_view stream, CredentialPolicy policy, size_t piece) {
     const size_t now = handshake.Feed(bytes);
     Check(now <= bytes.size() && (now == bytes.size() || handshake.state() != Handshake::State::kReading));
     taken += now;
+    if (handshake.state() == Handshake::State::kAsking) handshake.Confirm(handshake.request().password.size() % 2 == 0);
     answers += handshake.TakeAnswer();
   }
   Check(handshake.Feed("") == 0);
@@ -63,7 +64,7 @@ void CheckRequest(const Request& request) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sluice::socks;  // NOLINT: the entry point itself must lie outside
   if (size < 2) return 0;
-  const auto policy = static_cast<CredentialPolicy>(data[0] % 3);
+  const auto policy = static_cast<CredentialPolicy>(data[0] % 4);
   const absl::string_view stream(reinterpret_cast<const char*>(data) + 2, size - 2);
   const Outcome whole = Run(stream, policy, std::max<size_t>(1, stream.size()));
   const Outcome cut = Run(stream, policy, 1 + data[1] % 16);

@@ -40,10 +40,11 @@ Outcome FeedIn(const std::string& bytes, size_t piece, CredentialPolicy policy) 
     const size_t size = std::min(piece, bytes.size() - taken);
     const size_t now = handshake.Feed(absl::string_view(bytes).substr(taken, size));
     taken += now;
-    answers += handshake.TakeAnswer();
     if (handshake.state() == State::kReading) {
       EXPECT_EQ(now, size);
     }
+    if (handshake.state() == State::kAsking) handshake.Confirm(handshake.request().password == "secret");
+    answers += handshake.TakeAnswer();
   }
   return {handshake.state(), handshake.fault(), answers, taken, handshake.request()};
 }
@@ -176,6 +177,8 @@ TEST(Socks5, Methods) {
            {{2}, P::kNever, 255},
            {{0}, P::kRequire, 255},
            {{0, 2}, P::kRequire, 2},
+           {{0}, P::kVerify, 255},
+           {{0, 2}, P::kVerify, 2},
        }) {
     std::string greeting = Bytes({5, static_cast<int>(c.offered.size())});
     for (int method : c.offered) greeting += static_cast<char>(method);
@@ -192,6 +195,20 @@ TEST(Socks5, AllMethodsAtOnce) {
   std::string greeting = Bytes({5, 255});
   for (int method = 254; method >= 0; --method) greeting += static_cast<char>(method);
   EXPECT_EQ(Parse(greeting + Bytes({1, 0, 0}) + kToLoopback).state, State::kComplete);
+}
+
+// -u3: nothing of the request is looked at before the password was.
+TEST(Socks5, VerifiedCredentials) {
+  const std::string greeting = Bytes({5, 1, 2});
+  const std::string right = Bytes({1, 5}) + "alice" + Bytes({6}) + "secret";
+  const std::string wrong = Bytes({1, 5}) + "alice" + Bytes({6}) + "Secret";
+  const Outcome good = Parse(greeting + right + kToLoopback, CredentialPolicy::kVerify);
+  EXPECT_EQ(good.state, State::kComplete);
+  EXPECT_EQ(good.answers, Bytes({5, 2, 1, 0}));
+  const Outcome bad = Parse(greeting + wrong + kToLoopback, CredentialPolicy::kVerify);
+  EXPECT_EQ(bad.fault, Fault::kCredentials);
+  EXPECT_EQ(bad.answers, Bytes({5, 2, 1, 1}));
+  EXPECT_EQ(bad.taken, greeting.size() + wrong.size());
 }
 
 TEST(Socks5, NameAndPassword) {

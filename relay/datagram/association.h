@@ -10,6 +10,7 @@
 #include "relay/connection_budget.h"
 #include "relay/end_reason.h"
 #include "relay/handoff.h"
+#include "relay/session_observer.h"
 #include "sys/base/unique_fd.h"
 #include "sys/net/socket_address.h"
 #include "sys/thread/clock.h"
@@ -63,6 +64,9 @@ class AssociationObserver {
   // The address of a name with this port, kNone when it has none; nothing when that is not known now: then it is told
   // to Associations::Resolved with this ticket, once.
   virtual std::optional<sys::SocketAddress> Resolve(absl::string_view name, uint16_t port, DatagramTicket ticket) = 0;
+
+  // Whether the association may go on (SessionObserver::OnReview). If so, each destination is asked for anew.
+  virtual Review OnReview() { return Review::kKept; }
 
   virtual void OnEnd(const AssociationReport& report) = 0;
 };

@@ -249,4 +249,20 @@ void Associations::EndAll(EndCode code) {
   }
 }
 
+uint32_t Associations::Review(uint32_t slot, uint32_t most, ReviewTally& tally) {
+  const uint32_t all = static_cast<uint32_t>(associations_.size());
+  const uint32_t end = std::min(all, slot + most);
+  for (; slot < end; ++slot) {
+    Association& association = *associations_[slot];
+    if (!association.used || association.ending) continue;
+    const relay::Review review = association.handoff.observer->OnReview();
+    tally.Count(review);
+    association.last_header.clear();
+    association.met.reset();
+    association.first_met = false;
+    if (review == relay::Review::kRevoked) End(association, EndCode::kRevoked, EndSide::kUs, 0);
+  }
+  return slot < all ? slot : 0;
+}
+
 }  // namespace sluice::relay

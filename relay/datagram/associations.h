@@ -81,6 +81,8 @@ class Associations {
   // Nanoseconds until there is something to do; 0 = now, -1 = never.
   int64_t NanosToNext(sys::MonotonicNanos now) const;
   void EndAll(EndCode code);
+  // As Engine::Review; each place of the list is a slot.
+  uint32_t Review(uint32_t slot, uint32_t most, ReviewTally& tally);
 
   int running() const { return running_; }
   const DatagramStats& stats() const { return stats_; }

@@ -8,6 +8,7 @@
 #include "relay/connection_budget.h"
 #include "relay/datagram/association.h"
 #include "relay/handoff.h"
+#include "relay/session_observer.h"
 #include "sys/net/socket_address.h"
 
 namespace sluice::relay {
@@ -20,6 +21,8 @@ class MappedObserver {
  public:
   virtual ~MappedObserver() = default;
   virtual void OnConnected(int upstream_fd, const sys::SocketAddress& target) = 0;
+  // Whether the session may go on (SessionObserver::OnReview).
+  virtual Review OnReview() { return Review::kKept; }
   virtual void OnEnd(const AssociationReport& report) = 0;
 };
 

@@ -270,4 +270,17 @@ void MappedPorts::EndAll(EndCode code) {
   }
 }
 
+uint32_t MappedPorts::Review(uint32_t slot, uint32_t most, ReviewTally& tally) {
+  const uint32_t all = static_cast<uint32_t>(clients_.size());
+  const uint32_t end = std::min(all, slot + most);
+  for (; slot < end; ++slot) {
+    Client& client = *clients_[slot];
+    if (!client.used || client.ending) continue;
+    const relay::Review review = client.observer->OnReview();
+    tally.Count(review);
+    if (review == relay::Review::kRevoked) End(client, EndCode::kRevoked, EndSide::kUs, 0);
+  }
+  return slot < all ? slot : 0;
+}
+
 }  // namespace sluice::relay

@@ -4,7 +4,7 @@ import socket
 import struct
 import threading
 
-A, AAAA = 1, 28
+A, PTR, AAAA = 1, 12, 28
 NO_ERROR, NXDOMAIN = 0, 3
 
 
@@ -17,10 +17,12 @@ def _name(question):
 
 
 class NameServer:
-    """`table`: {name: [addresses]}; other names do not exist. `silent` names, or all with '*', get no answer."""
+    """`table`: {name: [addresses], or a function that gives them}; other names do not exist. `silent` names, or all with
+    '*', get no answer. `pointers`: {address: name}."""
 
-    def __init__(self, table=None, silent=(), host='127.0.0.1', port=0):
-        self.table, self.silent = dict(table or {}), set(silent)
+    def __init__(self, table=None, silent=(), host='127.0.0.1', port=0, ttl=60, pointers=None):
+        self.table, self.silent, self.ttl = dict(table or {}), set(silent), ttl
+        self.pointers = {'.'.join(reversed(a.split('.'))) + '.in-addr.arpa': n for a, n in (pointers or {}).items()}
         self.asked = []  # (name, type)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
@@ -52,9 +54,14 @@ class NameServer:
 
     def _answer(self, query, name, kind, question):
         addresses = self.table.get(name)
+        if callable(addresses):
+            addresses = addresses()
         family = {A: socket.AF_INET, AAAA: socket.AF_INET6}.get(kind)
         records = [socket.inet_pton(family, a) for a in addresses or [] if family and (':' in a) == (kind == AAAA)]
+        if kind == PTR and name in self.pointers:
+            labels = self.pointers[name].encode().split(b'.')
+            addresses, records = [], [b''.join(bytes([len(l)]) + l for l in labels) + b'\x00']
         code = NXDOMAIN if addresses is None else NO_ERROR
         head = query[:2] + struct.pack('>HHHHH', 0x8180 | code, 1, len(records), 0, 0)
         return head + question + b''.join(
-            b'\xc0\x0c' + struct.pack('>HHIH', kind, 1, 60, len(record)) + record for record in records)
+            b'\xc0\x0c' + struct.pack('>HHIH', kind, 1, self.ttl, len(record)) + record for record in records)

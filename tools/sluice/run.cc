@@ -174,7 +174,9 @@ class Runner {
     }
     monitor_.SetFiles(monitors, Say);
     for (const std::string& line : listening) Say(line);
-    Say(absl::StrCat("reloaded (", cause, ")"));
+    const relay::ReviewTally sessions = server_->ReviewSessions();
+    Say(absl::StrCat("reloaded (", cause, "): ", sessions.kept, " sessions kept, ", sessions.revoked, " closed, ",
+                     sessions.changed, " changed"));
   }
 
   // After the first SIGTERM. A second one cuts every wait short.

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -27,9 +28,7 @@ std::optional<int64_t> CacheEntries(CommandContext& context) {
                         "it is how many names the cache holds, leave the line out for no cache");
 }
 
-}  // namespace
-
-void HandleNserver(CommandContext& context) {
+void AddServer(CommandContext& context, size_t most, std::vector<service::DnsOptions::Server>& servers) {
   absl::string_view word = context.argument(1);
   const bool tcp = absl::ConsumeSuffix(&word, "/tcp");
   absl::StatusOr<sys::SocketAddress> address = ParseAddressAndPort(word, kDnsPort);
@@ -38,14 +37,19 @@ void HandleNserver(CommandContext& context) {
         absl::StrCat(Quoted(context.argument(1)), " ", address.status().message(), ", with /tcp behind it or not"));
     return;
   }
-  service::DnsOptions& dns = context.state.snapshot->dns;
-  if (dns.servers.size() >= kMaxServers) {
-    context.Error(absl::StrCat(Quoted(context.argument(1)), " is one too many, at most ", kMaxServers,
-                               " name servers are asked, take some away"));
+  if (servers.size() >= most) {
+    context.Error(absl::StrCat(Quoted(context.argument(1)), " is one too many, at most ", most,
+                               most == 1 ? " name server is" : " name servers are", " asked, take some away"));
     return;
   }
-  dns.servers.push_back({*std::move(address), tcp});
+  servers.push_back({*std::move(address), tcp});
 }
+
+}  // namespace
+
+void HandleNserver(CommandContext& context) { AddServer(context, kMaxServers, context.state.snapshot->dns.servers); }
+
+void HandleAuthnserver(CommandContext& context) { AddServer(context, 1, context.state.snapshot->dns.auth_servers); }
 
 void HandleNscache(CommandContext& context) {
   if (const auto entries = CacheEntries(context)) {

@@ -10,6 +10,7 @@ namespace sluice::config {
 // Thread-compatible.
 
 void HandleNserver(CommandContext& context);
+void HandleAuthnserver(CommandContext& context);
 void HandleNscache(CommandContext& context);
 void HandleNscache6(CommandContext& context);
 void HandleNsrecord(CommandContext& context);

@@ -205,19 +205,15 @@ absl::Status ReadProxyProtocol(CommandContext&, absl::string_view value, Service
 }
 
 absl::Status ReadCredentials(CommandContext&, absl::string_view value, ServiceDraft& draft) {
-  if (value == "3") {
-    return Invalid(
-        "checks the password while it is negotiated, which needs auth strong and users, these are not built yet, take "
-        "it away");
-  }
-  const auto level = value.empty() ? std::optional<int64_t>(0) : ParseInteger(value, 0, 2);
+  const auto level = value.empty() ? std::optional<int64_t>(0) : ParseInteger(value, 0, 3);
   if (!level) {
     return Invalid(
-        "is neither -u (never ask for a name and a password), -u1 (where the client offers it) nor -u2 (insist on it), "
-        "write one of them");
+        "is none of -u (never ask for a name and a password), -u1 (where the client offers it), -u2 (insist on it) and "
+        "-u3 (check it at once), write one of them");
   }
   constexpr service::ClientCredentials kLevels[] = {
-      service::ClientCredentials::kNever, service::ClientCredentials::kOffered, service::ClientCredentials::kRequired};
+      service::ClientCredentials::kNever, service::ClientCredentials::kOffered, service::ClientCredentials::kRequired,
+      service::ClientCredentials::kVerified};
   draft.options.credentials = kLevels[*level];
   return absl::OkStatus();
 }
@@ -305,6 +301,7 @@ absl::Status ReadUdpPolicy(CommandContext&, absl::string_view value, ServiceDraf
         "one of them");
   }
   draft.options.socks.log_each_destination = (*level & 1) != 0;
+  draft.options.socks.judge_each_destination = (*level & 2) != 0;
   return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "protocols/config/commands/access.h"
 #include "protocols/config/commands/relay_target.h"
 #include "protocols/config/commands/service_options.h"
 #include "protocols/config/commands/tls.h"
@@ -85,7 +86,19 @@ void Finish(CommandContext& context, ServiceDraft draft) {
   if (!CheckTransparent(context, draft.options)) return;
   if (!CheckProxyProtocol(context, draft.options) || !TakeTlsSettings(context, draft.options)) return;
   SetRelayTimes(draft.options);
+  FinishAccess(context, draft.options);
   context.state.snapshot->services.push_back(std::make_unique<const ServiceOptions>(std::move(draft.options)));
+}
+
+void WarnIfNamesAreNotChecked(CommandContext& context, const ServiceOptions& options) {
+  const bool verified = options.credentials == service::ClientCredentials::kVerified;
+  if (options.credentials != service::ClientCredentials::kRequired && !verified) return;
+  const absl::string_view option = verified ? "-u3" : "-u2";
+  if (options.auth.verifies() || !context.state.noted.insert("-u2").second) return;
+  context.Warning(absl::StrCat(
+      option,
+      " makes every client give a name and a password, but neither is checked under auth none and iponly, and "
+      "whoever gives some is let in, do not rely on it"));
 }
 
 // SRCPORT. `-p` says the same; they must not disagree, since 3proxy's answer depends on their order.
@@ -201,34 +214,26 @@ std::optional<ServiceDraft> ReadProxy(CommandContext& context, ServiceType type,
   return draft;
 }
 
-void WarnOfUncheckedPasswords(CommandContext& context, const ServiceDraft& draft) {
-  if (draft.options.credentials == service::ClientCredentials::kRequired && context.state.noted.insert("-u2").second) {
-    context.Warning(
-        "-u2 makes every client give a name and a password, but neither is checked under auth none and iponly, and "
-        "whoever gives some is let in, do not rely on it");
-  }
-}
-
 }  // namespace
 
 void HandleSocks(CommandContext& context) {
   std::optional<ServiceDraft> draft = ReadProxy(context, ServiceType::kSocks, "SOCKS", 1080);
   if (!draft) return;
-  WarnOfUncheckedPasswords(context, *draft);
+  WarnIfNamesAreNotChecked(context, draft->options);
   Finish(context, *std::move(draft));
 }
 
 void HandleProxy(CommandContext& context) {
   std::optional<ServiceDraft> draft = ReadProxy(context, ServiceType::kHttpProxy, "PROXY", 3128);
   if (!draft) return;
-  WarnOfUncheckedPasswords(context, *draft);
+  WarnIfNamesAreNotChecked(context, draft->options);
   Finish(context, *std::move(draft));
 }
 
 void HandleAuto(CommandContext& context) {
   std::optional<ServiceDraft> draft = ReadProxy(context, ServiceType::kAuto, "AUTO", 8080);
   if (!draft) return;
-  WarnOfUncheckedPasswords(context, *draft);
+  WarnIfNamesAreNotChecked(context, draft->options);
   Finish(context, *std::move(draft));
 }
 

@@ -136,7 +136,9 @@ TEST(SocksTest, Credentials) {
   ASSERT_NE(insisting.snapshot, nullptr);
   EXPECT_EQ(insisting.snapshot->services.back()->credentials, ClientCredentials::kRequired);
   EXPECT_THAT(insisting.diagnostics.ToString(), HasSubstr("warning: socks: -u2 makes every client"));
-  EXPECT_THAT(Said("socks -u3"), HasSubstr("error: socks: '-u3' checks the password"));
+  EXPECT_EQ(ServiceOf("auth strong\nsocks -u3").credentials, service::ClientCredentials::kVerified);
+  EXPECT_THAT(Said("socks -u3"), HasSubstr("warning: socks: -u3 makes every client give a name and a password"));
+  EXPECT_THAT(Said("socks -u4"), HasSubstr("error: socks: '-u4' is none of"));
 }
 
 TEST(SocksTest, ToldAddresses) {
