@@ -172,7 +172,8 @@ std::shared_ptr<const LimitSet> LimitRegistry::Make(const std::vector<LimitRule>
     states.emplace_back(name, list.states.back());
   }
   for (const auto& [name, state] : states_) {
-    const bool is_kept = std::any_of(states.begin(), states.end(), [&](const auto& s) { return s.second == state; });
+    const bool is_kept =
+        std::any_of(states.begin(), states.end(), [&, &kept = state](const auto& s) { return s.second == kept; });
     if (!is_kept) state->Forget();
   }
   states_ = std::move(states);
