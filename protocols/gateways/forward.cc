@@ -110,10 +110,11 @@ void Forward(relay::Worker& worker, Arrival arrival, service::RelayTarget to) {
   accounting::TrafficRecord& record = arrival.exchange->record();
   record.host = to.host_name;
   record.upstream = to.address;
+  const uint16_t port = to.host_name.empty() ? to.address.port() : to.port;  // an address brings its own
   arrival.hearing = service::HearingFor(context, {}, record.started_wall_nanos);
-  auto judged = service::TryJudgeAndLookUp(context, arrival.hearing.get(), FactsOf(arrival, to.port));
-  if (!judged.has_value()) return JudgeOnThread(worker, to.port, std::move(arrival));
-  worker.Adopt(WithJudged(*std::move(judged), to.port, std::move(arrival)));
+  auto judged = service::TryJudgeAndLookUp(context, arrival.hearing.get(), FactsOf(arrival, port));
+  if (!judged.has_value()) return JudgeOnThread(worker, port, std::move(arrival));
+  worker.Adopt(WithJudged(*std::move(judged), port, std::move(arrival)));
 }
 
 void Refuse(relay::Worker& worker, Arrival arrival, std::string answer, accounting::ResultCode result, Phase phase,
